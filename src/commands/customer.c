@@ -36,12 +36,10 @@ static void run_show(const struct command_line *line)
 const struct resource_commands customer_subject = {&customer_resource, "name", print};
 
 const struct command customer_commands[] = {
-    {"add", "NAME", &help_customer_add, .make_options = resource_add_options,
-     .run = resource_run_add},
+    {"add", "NAME", &help_customer_add, resource_add_options, resource_run_add},
     {"list", "", &help_customer_list, .run = resource_run_list},
     {"show", "ID", &help_customer_show, .run = run_show},
-    {"set", "ID", &help_customer_set, .make_options = resource_set_options,
-     .run = resource_run_set},
+    {"set", "ID", &help_customer_set, resource_set_options, resource_run_set},
     {"enable", "ID", &help_customer_enable, .run = resource_run_enable},
     {"disable", "ID", &help_customer_disable, .run = resource_run_disable},
     {"conduct", "ID", &help_customer_conduct, .run = resource_run_conduct},

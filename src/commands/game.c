@@ -133,7 +133,7 @@ const struct command game_commands[] = {
     {"import", "FILE|-", &help_game_import, .run = run_import},
     {"list", "", &help_game_list, .run = resource_run_list},
     {"show", "ID", &help_game_show, .run = resource_run_show},
-    {"set", "ID", &help_game_set, .make_options = resource_set_options, .run = resource_run_set},
+    {"set", "ID", &help_game_set, resource_set_options, resource_run_set},
     {"enable", "ID", &help_game_enable, .run = resource_run_enable},
     {"disable", "ID", &help_game_disable, .run = resource_run_disable},
     {"allow", "CUSTOMER all|GAME…", &help_game_allow, .run = run_allow},

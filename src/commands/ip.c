@@ -13,9 +13,9 @@ static void print(const struct command_line *line, const void *record, bool adde
 const struct resource_commands address_subject = {&address_resource, "address", print};
 
 const struct command ip_commands[] = {
-    {"add", "ADDRESS", &help_ip_add, .make_options = resource_add_options, .run = resource_run_add},
+    {"add", "ADDRESS", &help_ip_add, resource_add_options, resource_run_add},
     {"list", "", &help_ip_list, .run = resource_run_list},
-    {"set", "ADDRESS", &help_ip_set, .make_options = resource_set_options, .run = resource_run_set},
+    {"set", "ADDRESS", &help_ip_set, resource_set_options, resource_run_set},
     {"enable", "ADDRESS", &help_ip_enable, .run = resource_run_enable},
     {"disable", "ADDRESS", &help_ip_disable, .run = resource_run_disable},
     {"remove", "ADDRESS", &help_ip_remove, .run = resource_run_remove},

@@ -87,7 +87,7 @@ static void run_revoke(const struct command_line *line)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 const struct command key_commands[] = {
-    {"issue", "CUSTOMER", &help_key_issue, .make_options = resource_add_options, .run = run_issue},
+    {"issue", "CUSTOMER", &help_key_issue, resource_add_options, run_issue},
     {"list", "CUSTOMER", &help_key_list, .run = resource_run_list},
     {"find", "KEY", &help_key_find, .run = run_find},
     {"revoke", "KEY", &help_key_revoke, .run = run_revoke},

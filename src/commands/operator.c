@@ -147,17 +147,15 @@ static void run_token(const struct command_line *line)
 }
 
 const struct command operator_commands[] = {
-    {"add", "NAME", &help_operator_add, .make_options = resource_add_options, .run = run_add},
+    {"add", "NAME", &help_operator_add, resource_add_options, run_add},
     {"list", "", &help_operator_list, .run = resource_run_list},
-    {"set", "NAME", &help_operator_set, .make_options = resource_set_options,
-     .run = resource_run_set},
+    {"set", "NAME", &help_operator_set, resource_set_options, resource_run_set},
     {"enable", "NAME", &help_operator_enable, .run = resource_run_enable},
     {"disable", "NAME", &help_operator_disable, .run = resource_run_disable},
     {"remove", "NAME", &help_operator_remove, .run = resource_run_remove},
     {"link", "NAME", &help_operator_link, .run = run_link},
     {"sessions", "", &help_operator_sessions, .run = run_sessions},
     {"end", "SESSION", &help_operator_end, .run = run_end},
-    {"token", "add|list|revoke [NAME]", &help_operator_token, .make_options = token_options,
-     .run = run_token},
+    {"token", "add|list|revoke [NAME]", &help_operator_token, token_options, run_token},
     {0},
 };

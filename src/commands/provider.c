@@ -211,10 +211,10 @@ static void run_try(const struct command_line *line)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 const struct command provider_commands[] = {
-    {"add", "ID", &help_provider_add, .make_options = resource_add_options, .run = run_add},
+    {"add", "ID", &help_provider_add, resource_add_options, run_add},
     {"list", "", &help_provider_list, .run = resource_run_list},
     {"show", "ID", &help_provider_show, .run = resource_run_show},
-    {"set", "ID", &help_provider_set, .make_options = resource_set_options, .run = run_set},
+    {"set", "ID", &help_provider_set, resource_set_options, run_set},
     {"enable", "ID", &help_provider_enable, .run = resource_run_enable},
     {"disable", "ID", &help_provider_disable, .run = resource_run_disable},
     {"secret", "add|list|retire ID [KID]", &help_provider_secret, .run = run_secret},

@@ -38,8 +38,7 @@ static const struct field_type address_type = {write_address, set_address};
 
 static const struct field fields[] = {
     {"address", "address", "ADDRESS", &address_type, OF_RECORD(address)},
-    {"enabled", "enabled", "ENABLED", &field_enabled, OF_RECORD(enabled),
-     .beside = offsetof(struct legacy_record, usable)},
+    {"enabled", "enabled", "ENABLED", &field_enabled, OF_ENABLED(legacy_record)},
     {"usable", "usable", NULL, &field_usable, OF_RECORD(usable),
      .words = "no: the stored record cannot be read, so it admits no one"},
     {"sports", "sports", "SPORTS", &field_sports, OF_RECORD(sports), .option = OPTION_IP_SPORTS},
@@ -59,9 +58,7 @@ static void begin(void *record, int64_t now_ms)
 static const char *const whole[] = {"sports", "rate", NULL};
 
 const struct resource address_resource = {
-    .kind = RECORD_ADDRESS,
-    .fields = fields,
-    .size = sizeof(struct legacy_record),
+    RESOURCE(RECORD_ADDRESS, legacy_record, fields),
     .begin = begin,
     .whole = whole,
     .mend = "ip set ADDRESS --sports … --rate …",

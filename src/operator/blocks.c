@@ -263,9 +263,7 @@ static enum status list(struct platform_store *store, const char *of, record_fun
 }
 
 const struct resource block_resource = {
-    .kind = RECORD_BLOCK,
-    .fields = fields,
-    .size = sizeof(struct block_view),
+    RESOURCE(RECORD_BLOCK, block_view, fields),
     .get = get,
     .put = put,
     .list = list,

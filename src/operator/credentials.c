@@ -223,9 +223,5 @@ static enum status list(struct platform_store *store, const char *of, record_fun
     return platform_sessions_list(store, clock_wall_ms(), see, context, error);
 }
 
-const struct resource session_resource = {
-    .kind = RECORD_CREDENTIAL,
-    .fields = fields,
-    .size = sizeof(struct credential_record),
-    .list = list,
-};
+const struct resource session_resource = {RESOURCE(RECORD_CREDENTIAL, credential_record, fields),
+                                          .list = list};

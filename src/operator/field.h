@@ -63,6 +63,10 @@ struct field {
 #define FIELD_OF(type, member) \
     .at = offsetof(struct type, member), .room = sizeof(((struct type *)NULL)->member)
 
+/* The same, of field_enabled and of the types of address blocks. */
+#define OF_ENABLED(type) FIELD_OF(type, enabled), .beside = offsetof(struct type, usable)
+#define OF_CIDRS(type) FIELD_OF(type, cidrs), .beside = offsetof(struct type, cidr_count)
+
 extern const struct field_type field_text;         /* char[]; in documents "" is "" */
 extern const struct field_type field_text_or_null; /* char[]; in documents "" is null */
 extern const struct field_type field_text_if_any;  /* char[]; in documents it is no member if "" */

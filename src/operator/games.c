@@ -25,8 +25,7 @@ static const struct field fields[] = {
     {NULL, "usable", NULL, &field_usable, FIELD_OF(game_record, usable),
      .words = "no: the stored record cannot be read, so it is hidden; import it again"},
     {NULL, "category", "CATEGORY", &field_text, FIELD_OF(game_record, category)},
-    {NULL, NULL, "ENABLED", &field_enabled, FIELD_OF(game_record, enabled),
-     .beside = offsetof(struct game_record, usable)},
+    {NULL, NULL, "ENABLED", &field_enabled, OF_ENABLED(game_record)},
     {NULL, "features", NULL, &field_list, FIELD_OF(game_record, features)},
     {NULL, "rtp", NULL, &rtp_type, FIELD_OF(game_record, rtp_bps)},
     {NULL, "volatility", NULL, &field_word, FIELD_OF(game_record, volatility),
@@ -68,9 +67,7 @@ static enum status put(struct platform_store *store, void *record, struct error 
 }
 
 const struct resource game_resource = {
-    .kind = RECORD_GAME,
-    .fields = fields,
-    .size = sizeof(struct game_record),
+    RESOURCE(RECORD_GAME, game_record, fields),
     .write = write_game,
     .put = put,
 };

@@ -67,8 +67,8 @@ static const struct field fields[] = {
     {"may_issue", NULL, "MAY ISSUE", &areas_type, OF_RECORD(may_issue),
      .option = OPTION_KEY_MAY_ISSUE},
     {"made_by", NULL, NULL, &field_text_or_null, OF_RECORD(maker)},
-    {"cidrs", NULL, "CIDRS", &field_cidrs, OF_RECORD(cidrs),
-     .beside = offsetof(struct key_record, cidr_count), .words = "-", .option = OPTION_KEY_CIDR},
+    {"cidrs", NULL, "CIDRS", &field_cidrs, OF_CIDRS(key_record), .words = "-",
+     .option = OPTION_KEY_CIDR},
     {"created_at", NULL, "CREATED (UTC)", &field_time, OF_RECORD(created_ms)},
     {"expires_at", NULL, "EXPIRES", &field_time, OF_RECORD(expires_ms), .set = field_set_expiry,
      .beside = offsetof(struct key_record, created_ms), .option = OPTION_KEY_EXPIRES},
@@ -117,9 +117,7 @@ static enum status list(struct platform_store *store, const char *of, record_fun
 }
 
 const struct resource key_resource = {
-    .kind = RECORD_KEY,
-    .fields = fields,
-    .size = sizeof(struct key_record),
+    RESOURCE(RECORD_KEY, key_record, fields),
     .makes_id = true,
     .begin = begin,
     .list = list,
@@ -225,12 +223,8 @@ enum status keys_find(struct platform_store *store, const char *wanted, int64_t 
     return status;
 }
 
-const struct resource found_key_resource = {
-    .kind = RECORD_KEY,
-    .fields = fields,
-    .size = sizeof(struct key_record),
-    .list = list_wanted,
-};
+const struct resource found_key_resource = {RESOURCE(RECORD_KEY, key_record, fields),
+                                            .list = list_wanted};
 
 enum status keys_revoke(struct platform_store *store, const char *wanted, int64_t now_ms,
                         struct key_record *record, struct error *error)

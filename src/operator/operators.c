@@ -11,8 +11,7 @@ static const struct field fields[] = {
     {"name", "name", "NAME", &field_text, FIELD_OF(operator_record, name)},
     {"role", "role", "ROLE", &field_word, FIELD_OF(operator_record, role), .names = &operator_roles,
      .option = OPTION_OPERATOR_ROLE},
-    {"enabled", "enabled", "ENABLED", &field_enabled, FIELD_OF(operator_record, enabled),
-     .beside = offsetof(struct operator_record, usable)},
+    {"enabled", "enabled", "ENABLED", &field_enabled, OF_ENABLED(operator_record)},
     {"usable", "usable", NULL, &field_usable, FIELD_OF(operator_record, usable),
      .words = "no: the stored record cannot be read, so it lets no one in"},
     {"created_at", "created", "CREATED (UTC)", &field_time, FIELD_OF(operator_record, created_ms)},
@@ -55,10 +54,8 @@ enum status operators_exist(struct platform_store *store, bool *exist, struct er
 static const struct operator_record sound = {.name = "name"};
 
 const struct resource operator_resource = {
-    .kind = RECORD_OPERATOR,
+    RESOURCE(RECORD_OPERATOR, operator_record, fields),
     .sound = &sound,
-    .fields = fields,
-    .size = sizeof(struct operator_record),
     .begin = begin,
     .state = RESOURCE_STATE_OF(operator_record),
 };

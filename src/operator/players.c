@@ -205,9 +205,7 @@ enum status players_find(struct platform_store *store, const struct player_quest
 }
 
 const struct resource player_resource = {
-    .kind = RECORD_PLAYER,
-    .fields = fields,
-    .size = sizeof(struct player_view),
+    RESOURCE(RECORD_PLAYER, player_view, fields),
     .write = write,
     .get = get,
 };

@@ -86,8 +86,7 @@ static enum status set_id(const struct field *field, struct text text, void *rec
 static const struct field fields[] = {
     {"id", "id", "ID", &field_text, OF_RECORD(id), .least = 1, .set = set_id},
     {"name", "name", "NAME", &field_text, OF_RECORD(name), .option = OPTION_PROVIDER_NAME},
-    {NULL, "enabled", "ENABLED", &field_enabled, OF_RECORD(enabled),
-     .beside = offsetof(struct provider_record, usable)},
+    {NULL, "enabled", "ENABLED", &field_enabled, OF_ENABLED(provider_record)},
     {NULL, "usable", NULL, &field_usable, OF_RECORD(usable),
      .words = "no: the stored record cannot be read, so its games are hidden"},
     {"launch_url", "launch url", "LAUNCH URL", &launch_type, OF_RECORD(launch_url),
@@ -99,8 +98,7 @@ static const struct field fields[] = {
      .option = OPTION_PROVIDER_RETURN_URL},
     {"audience", "audience", NULL, &field_text, OF_RECORD(audience),
      .option = OPTION_PROVIDER_AUDIENCE},
-    {"cidrs", "cidrs", NULL, &field_cidrs, OF_RECORD(cidrs),
-     .beside = offsetof(struct provider_record, cidr_count), .words = "any",
+    {"cidrs", "cidrs", NULL, &field_cidrs, OF_CIDRS(provider_record), .words = "any",
      .option = OPTION_PROVIDER_CIDR},
     {"blocked_countries", "not offered in", NULL, &field_countries, OF_RECORD(blocked_countries),
      .option = OPTION_PROVIDER_BLOCKED_COUNTRY},
@@ -147,9 +145,7 @@ static const struct provider_record sound = {.id = "id",
                                              .secrets = {{.size = PROVIDER_SEALED_MAX}}};
 
 const struct resource provider_resource = {
-    .kind = RECORD_PROVIDER,
+    RESOURCE(RECORD_PROVIDER, provider_record, fields),
     .sound = &sound,
-    .fields = fields,
-    .size = sizeof(struct provider_record),
     .begin = begin,
 };

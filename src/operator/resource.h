@@ -56,6 +56,10 @@ struct resource {
                         void *context, struct error *error);
 };
 
+/* What every resource has. */
+#define RESOURCE(kind_, record_, fields_) \
+    .kind = (kind_), .fields = (fields_), .size = sizeof(struct record_)
+
 /* ---- verbs ----------------------------------------------------------------------------------- */
 
 #define RESOURCE_STATE_OF(type)                                                \

@@ -20,8 +20,7 @@ static const struct field fields[] = {
      .option = OPTION_TOKEN_ROLE},
     {NULL, NULL, "STATE", &field_live, OF_RECORD(expires_ms),
      .beside = offsetof(struct token_record, revoked_ms)},
-    {"cidrs", NULL, "CIDRS", &field_cidrs, OF_RECORD(cidrs),
-     .beside = offsetof(struct token_record, cidr_count), .words = "-",
+    {"cidrs", NULL, "CIDRS", &field_cidrs, OF_CIDRS(token_record), .words = "-",
      .option = OPTION_TOKEN_CIDR},
     {"created_at", NULL, "CREATED (UTC)", &field_time, OF_RECORD(created_ms)},
     {"expires_at", NULL, "EXPIRES", &field_time, OF_RECORD(expires_ms), .set = field_set_expiry,
@@ -41,10 +40,8 @@ static void begin(void *record, int64_t now_ms)
 static const struct token_record sound = {.id = KIND "0", .name = "name"};
 
 const struct resource token_resource = {
-    .kind = RECORD_TOKEN,
+    RESOURCE(RECORD_TOKEN, token_record, fields),
     .sound = &sound,
-    .fields = fields,
-    .size = sizeof(struct token_record),
     .begin = begin,
 };
 

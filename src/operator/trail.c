@@ -41,8 +41,4 @@ static const struct field fields[] = {
     {0},
 };
 
-const struct resource trail_resource = {
-    .kind = RECORD_TRAIL,
-    .fields = fields,
-    .size = sizeof(struct trail_record),
-};
+const struct resource trail_resource = {RESOURCE(RECORD_TRAIL, trail_record, fields)};
