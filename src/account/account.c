@@ -126,8 +126,6 @@ static void run_job(struct work *work)
     (void)snprintf(what, sizeof what, "account %s", call->act->name);
     job->status = clock_monotonic_ms() - job->asked_ms > ACCOUNT_WAIT_MS
                       ? error_set(&job->error, STATUS_TIMEOUT, "it waited for a thread too long")
-                  : *store != NULL
-                      ? STATUS_OK
                       : platform_store_open(store, &job->account->platform, &job->error);
     if (job->status == STATUS_OK) {
         call->store = *store;

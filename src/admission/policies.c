@@ -70,9 +70,7 @@ static enum status write_batch(struct policies *policies, struct platform_store 
                                const struct policy_table *table, const struct key_use *uses,
                                size_t count, struct error *error)
 {
-    enum status status = STATUS_OK;
-    if (*store == NULL)
-        status = platform_store_open(store, &policies->store, error);
+    enum status status = platform_store_open(store, &policies->store, error);
     if (status == STATUS_OK)
         status = platform_key_touch(*store, uses, count, error);
     if (status == STATUS_OK)
@@ -128,7 +126,6 @@ struct policies *policies_create(const struct platform_store_options *store, uin
         .recovered = recovered,
         .destroy = destroy_table,
         .context = policies,
-        .log = store->log,
     };
     policies->refresher = refresher_create(&refresher);
     background_start(&policies->use_writer, "key-uses", run_use_writer, policies);

@@ -136,9 +136,7 @@ void health_ask(struct health *health, struct http_deferral_queue *waits, struct
 /* Keeps the handle only while the store answers, so that a store that recovers is opened again. */
 static enum status ask_platform(struct health *health, struct error *error)
 {
-    enum status status = STATUS_OK;
-    if (health->platform == NULL)
-        status = platform_store_open(&health->platform, &health->platform_options, error);
+    enum status status = platform_store_open(&health->platform, &health->platform_options, error);
     if (status != STATUS_OK)
         return status;
     status = platform_store_ping(health->platform, error);

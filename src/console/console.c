@@ -210,9 +210,7 @@ static void run_job(struct work *work)
     struct platform_store **store = &job->console->stores[work->thread];
     struct error error = {0};
     call->now_ms = clock_wall_ms();
-    enum status status = *store != NULL
-                             ? STATUS_OK
-                             : platform_store_open(store, &job->console->options.platform, &error);
+    enum status status = platform_store_open(store, &job->console->options.platform, &error);
     call->store = *store;
     if (status == STATUS_OK)
         status = handle_call(job, &error);

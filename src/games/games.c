@@ -64,7 +64,6 @@ struct games *games_create(const struct platform_store_options *store, const cha
         .read = read_all,
         .destroy = destroy_table,
         .context = games,
-        .log = store->log,
     };
     games->refresher = refresher_create(&refresher);
     return games;

@@ -271,13 +271,6 @@ static bool is_wanted(const struct pending_launch *pending)
            clock_monotonic_ns() - pending->submitted_ns < WAIT_NS;
 }
 
-static enum status open_store(struct launcher *launcher, struct error *error)
-{
-    return launcher->store != NULL
-               ? STATUS_OK
-               : platform_store_open(&launcher->store, &launcher->store_options, error);
-}
-
 /* Logs when the store begins to fail, and when it answers again. */
 static void see_status(struct launcher *launcher, enum status status, const struct error *error)
 {
@@ -300,7 +293,7 @@ static enum status find_player(struct pending_launch *pending)
     const struct launch_request *launch = &pending->launch;
     struct launch_record *record = &pending->record;
     struct error error = {.text = ""};
-    enum status status = open_store(launcher, &error);
+    enum status status = platform_store_open(&launcher->store, &launcher->store_options, &error);
     if (status == STATUS_OK && launch->real)
         status =
             platform_player_open(launcher->store, record->customer_id, launch->player_reference,
@@ -333,7 +326,7 @@ static void write_launches(struct launcher *launcher, struct pending_launch *con
             records[found++] = pending[i]->record;
     if (found == 0)
         return;
-    enum status status = open_store(launcher, &error);
+    enum status status = platform_store_open(&launcher->store, &launcher->store_options, &error);
     if (status == STATUS_OK)
         status = platform_launches_add(launcher->store, records, found, &error);
     see_status(launcher, status, &error);

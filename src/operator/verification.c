@@ -168,7 +168,6 @@ struct refresher *last_verifications_create(const struct platform_store_options 
         .refresh_ms = REFRESH_MS,
         .revision = platform_verifications_revision,
         .read = read_all,
-        .log = store->log,
     };
     return refresher_create(&options);
 }

@@ -13,6 +13,8 @@ enum status platform_store_open(struct platform_store **store,
                                 const struct platform_store_options *options, struct error *error)
 {
     struct text uri = text_of(options->uri);
+    if (*store != NULL)
+        return STATUS_OK;
     for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
         const struct platform_engine *engine = engines[i];
         if (!text_starts_with(uri, text_of(engine->scheme)) &&

@@ -138,14 +138,11 @@ static enum status look(struct refresher *refresher, bool *changed, struct error
 {
     const struct refresher_options *options = &refresher->options;
     uint64_t began_ms = clock_monotonic_ms();
-    if (refresher->store == NULL) {
-        enum status opened = platform_store_open(&refresher->store, &options->store, error);
-        if (opened != STATUS_OK)
-            return opened;
-        refresher->read_all = true;
-    }
     uint64_t revision;
-    enum status status = options->revision(refresher->store, &revision, error);
+    refresher->read_all = refresher->read_all || refresher->store == NULL;
+    enum status status = platform_store_open(&refresher->store, &options->store, error);
+    if (status == STATUS_OK)
+        status = options->revision(refresher->store, &revision, error);
     if (status != STATUS_OK)
         return status;
     if (revision < refresher->revision)
@@ -171,7 +168,7 @@ static void note_failure(struct refresher *refresher, enum status status, const 
 {
     relaxed_add(&refresher->errors, 1);
     if (refresher->failures++ == 0 || strcmp(error->text, refresher->logged.text) != 0) {
-        log_event(refresher->options.log, LOG_ERROR, refresher->options.failing,
+        log_event(refresher->options.store.log, LOG_ERROR, refresher->options.failing,
                   LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
         refresher->logged = *error;
     }
@@ -193,7 +190,7 @@ static void note_recovery(struct refresher *refresher, bool first, uint64_t took
     if (options->recovered != NULL) /* only this thread replaces the current table */
         options->recovered(options->context, refresher->current->table, first, took_ms);
     else if (!first)
-        log_event(options->log, LOG_INFO, options->again, LOG_INTEGER("took_ms", took_ms));
+        log_event(options->store.log, LOG_INFO, options->again, LOG_INTEGER("took_ms", took_ms));
 }
 
 /* Logs the begin and the end of a time in which looks succeed, but so late that the table is out of
@@ -206,7 +203,7 @@ static void note_delay(struct refresher *refresher, uint64_t age_ms, uint64_t to
     if (age_ms > AGE_MAX_MS) {
         refresher->late_ms = now_ms;
         if (!logged)
-            log_event(refresher->options.log, LOG_ERROR, refresher->options.failing,
+            log_event(refresher->options.store.log, LOG_ERROR, refresher->options.failing,
                       LOG_STRING("reason", starved_ms > age_ms / 2
                                                ? "its thread waits for a processor"
                                            : took_ms > age_ms / 2

@@ -35,7 +35,6 @@ struct refresher_options {
     void (*recovered)(void *context, const void *table, bool first, uint64_t took_ms);
     void (*destroy)(void *context, void *table); /* NULL: memory_free */
     void *context;
-    struct log *log;
 };
 
 struct refresher *refresher_create(const struct refresher_options *options);

@@ -184,12 +184,6 @@ static void note_failure(struct usage *usage, enum status status, const struct e
     usage->failing = true;
 }
 
-static enum status open_store(struct usage *usage, struct error *error)
-{
-    return usage->open != NULL ? STATUS_OK
-                               : platform_store_open(&usage->open, &usage->store, error);
-}
-
 /* Writes a limited number of rows in each transaction, so that no other writer waits for long. */
 static void write_waiting(struct usage *usage)
 {
@@ -197,7 +191,7 @@ static void write_waiting(struct usage *usage)
     enum status status = STATUS_OK;
     size_t written = 0;
     if (usage->waiting_count > 0)
-        status = open_store(usage, &error);
+        status = platform_store_open(&usage->open, &usage->store, &error);
     while (status == STATUS_OK && written < usage->waiting_count) {
         size_t left = usage->waiting_count - written;
         size_t count = left < PLATFORM_USAGE_MAX ? left : PLATFORM_USAGE_MAX;
@@ -237,7 +231,7 @@ static void write_conduct(struct usage *usage)
     uv_mutex_lock(&usage->writer.lock);
     size_t count = usage->conduct_count;
     uv_mutex_unlock(&usage->writer.lock);
-    if (count == 0 || open_store(usage, &error) != STATUS_OK ||
+    if (count == 0 || platform_store_open(&usage->open, &usage->store, &error) != STATUS_OK ||
         platform_conduct_add(usage->open, usage->conduct, count, &error) != STATUS_OK)
         return; /* facts wait; writing counts reports why */
     uv_mutex_lock(&usage->writer.lock);
@@ -252,7 +246,7 @@ static void write_conduct(struct usage *usage)
 static bool keep_sums(struct usage *usage, int64_t least)
 {
     struct error error;
-    if (open_store(usage, &error) != STATUS_OK)
+    if (platform_store_open(&usage->open, &usage->store, &error) != STATUS_OK)
         return false; /* writing counts reports it */
     usage->open->stop = &usage->stopping;
     bool kept = platform_ledger_keep_sums(usage->open, least);

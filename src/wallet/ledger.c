@@ -437,9 +437,7 @@ static void run_checkpointer(void *argument)
     struct platform_store *store = NULL;
     while (checkpointer_waits(&ledger->checkpointer)) {
         struct error error = {0};
-        enum status status = STATUS_OK;
-        if (store == NULL)
-            status = platform_store_open(&store, &ledger->store_options, &error);
+        enum status status = platform_store_open(&store, &ledger->store_options, &error);
         if (status == STATUS_OK)
             status = store->ledger->upkeep(store, &error);
         if (status != STATUS_OK)

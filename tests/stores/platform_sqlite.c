@@ -586,10 +586,11 @@ static void assert_child_is_refused(struct fixture *fixture, const char *words)
     assert_true(child >= 0);
     if (child == 0) {
         struct platform_store_options options = {.uri = fixture->uri, .timeout_ms = 20};
+        struct platform_store *own = NULL;
         pid_t other = unshare(CLONE_NEWPID) == 0 ? fork() : 0;
         if (other > 0)
             _exit(waitpid(other, &how, 0) == other && WIFEXITED(how) ? WEXITSTATUS(how) : 1);
-        assert_refused(fixture, platform_store_open(&fixture->store, &options, &fixture->error),
+        assert_refused(fixture, platform_store_open(&own, &options, &fixture->error),
                        STATUS_UNAVAILABLE, words);
         _exit(0);
     }
@@ -677,6 +678,7 @@ TEST_OF(fixture, a_database_with_a_second_name_is_refused)
     /* A handle more of a process that has it open already goes on. */
     assert_int_equal(link(fixture->path, other), 0);
     struct platform_store *first = fixture->store;
+    fixture->store = NULL;
     OK(open_store(fixture, false));
     platform_store_close(&first);
 }
