@@ -10,6 +10,8 @@
 Nothing here knows how croupier is made: commands, files, sockets and signals only. The program under
 test is CROUPIER_BIN (build/croupier when unset); `put_odds`, which writes into the odds store without
 the checks of `croupier feed`, is expected beside it. TEST_ENGINES says what its stores are: see engines.py.
+TEST_PREPARED_BY is another build of the same program, which does the commands that only prepare a test (see Service.prepare):
+a sanitized one takes several times longer to start.
 """
 
 import base64
@@ -36,6 +38,7 @@ import engines
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("CROUPIER_BIN") or ROOT / "build" / "croupier").resolve()
+PREPARING = Path(os.environ.get("TEST_PREPARED_BY") or BINARY).resolve()
 PUT_ODDS = BINARY.parent / "tests" / "service" / "put_odds"
 TEST_CLOCK = BINARY.parent / "tests" / "test_clock.so"
 # Sanitized builds are several times slower; every limit below is for a program that hangs, not a slow one.
@@ -307,7 +310,7 @@ class Service:
             self.platform.copy_kept(MIGRATED.name)
             shutil.copy(kept_key, key)
             return
-        self.run("migrate")
+        self.prepare("migrate")
         if can_be_copy:
             self.platform.keep(MIGRATED.name)
             shutil.copy(key, kept_key)  # comes last: with it, all is there
@@ -329,13 +332,17 @@ class Service:
         self.configuration.write_text("\n".join(lines) + "\n")
         self.configuration.chmod(0o640)  # there may be a password in it
 
-    def run(self, *arguments, input=None, status=0, configuration=True):
+    def prepare(self, *arguments, input=None):
+        """Runs a command that makes what a test begins with, and is not what it tests: that is for `run` and `ask`."""
+        return self.run(*arguments, input=input, program=PREPARING)
+
+    def run(self, *arguments, input=None, status=0, configuration=True, program=BINARY):
         """Runs a command with -c; its exit status must be `status` (None: any)."""
         if arguments[0] == "migrate":
             self.platform.make()
         if configuration:
             arguments = with_options(arguments, "-c", self.configuration)
-        command = [str(BINARY), *map(str, arguments)]
+        command = [str(program), *map(str, arguments)]
         if isinstance(input, str):
             input = input.encode()
         done = subprocess.run(command, input=input if input is not None else b"", capture_output=True,
@@ -367,34 +374,34 @@ class Service:
             arguments += ["--cidr", cidr]
         if rate:
             arguments += ["--rate", rate]
-        identity = self.ask(*arguments)["id"]
+        identity = json.loads(self.prepare(*arguments, "--json").text)["id"]
         return Customer(identity, self.issue_key(identity) if key else None)
 
     def issue_key(self, customer, *options):
-        return self.ask("key", "issue", customer, *options)["key"]
+        return json.loads(self.prepare("key", "issue", customer, *options, "--json").text)["key"]
 
     # ---- the feed ---------------------------------------------------------------------------------
 
     def publish_nothing(self):
         """Makes the odds store, with nothing in it."""
-        self.run("feed", "withdraw", "cricket")
+        self.prepare("feed", "withdraw", "cricket")
 
     def publish(self, sport, catalog, odds=None):
         """A catalog (a list, or bytes) and the odds of its events, through `croupier feed`."""
         if odds:
             self.publish_odds_of(sport, odds, catalog)
         else:
-            self.run("feed", "catalog", sport, "-", input=as_document(catalog))
+            self.prepare("feed", "catalog", sport, "-", input=as_document(catalog))
 
     def publish_odds(self, sport, event, markets):
-        self.run("feed", "odds", sport, str(event), "-", input=as_document(markets))
+        self.prepare("feed", "odds", sport, str(event), "-", input=as_document(markets))
 
     def publish_odds_of(self, sport, odds, catalog=None):
         """The odds of several events, {event: markets}, by one process; before them the catalog, when one is given."""
         lines = [] if catalog is None else [b'{"catalog":"%s","document":%s}' % (sport.encode(), as_document(catalog))]
         lines += [b'{"odds":"%s","event":"%s","document":%s}' % (sport.encode(), str(event).encode(), as_document(markets))
                   for event, markets in odds.items()]
-        answers = self.run("feed", "stream", input=b"\n".join(lines)).text.splitlines()
+        answers = self.prepare("feed", "stream", input=b"\n".join(lines)).text.splitlines()
         assert [json.loads(answer).get("published") for answer in answers] == [True] * len(lines), answers
 
     def put(self, sport, event, document):
