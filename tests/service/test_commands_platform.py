@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import engines
-from croupier import BINARY, PATIENCE, REPORT, at_a_terminal, sanitizer_environment
+from croupier import BINARY, PATIENCE, REPORT, STORE_TIMEOUT_MS, at_a_terminal, sanitizer_environment
 
 pytestmark = pytest.mark.depends_on("platform")
 
@@ -27,6 +27,7 @@ class Shell:
         self.platform = engines.platform_store(directory)
         self.environment = sanitizer_environment()
         self.environment["CROUPIER_PLATFORM_STORE"] = self.platform.uri
+        self.environment["CROUPIER_PLATFORM_TIMEOUT_MS"] = STORE_TIMEOUT_MS
         self.environment["CROUPIER_CASINO_SECRETS_KEY_FILE"] = f"{directory}/secrets.key"
 
     def run(self, *arguments, status=0, **options):
