@@ -17,8 +17,9 @@
  * USAGE_WAITING_MAX rows wait for the store; beyond that, counts stay in the counters and fall to a
  * later day.
  *
- * Facts about the requests of sandbox callers (records/conduct.h) go to the store once a second. At
- * most USAGE_CONDUCT_MAX of them wait for it; of further ones the next that is kept has the number.
+ * Facts about the requests of sandbox callers (records/conduct.h) go to the store once a second, or
+ * later while the sums below are made. At most USAGE_CONDUCT_MAX of them wait for it; the next one
+ * that is kept has the number of those that found no room.
  *
  * The writer also keeps the ledger's sums (platform_ledger_keep_sums): once a minute, and within a
  * second where thousands of entries have come.
