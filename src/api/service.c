@@ -517,10 +517,13 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
                         const struct judged *judged, size_t route)
 {
     const struct http_request *request = outcome->request;
+    struct text path = outcome->refused ? TEXT("") : loggable_path(request->path);
+    /* Of the characters that no word may have a path can have '=' alone: see target.c. */
+    bool is_word = memchr(path.at, '=', path.size) == NULL;
     struct log_field fields[] = {
         LOG_WORD("id", text_of(request->id)),
         fields_alike(log, outcome, judged, route),
-        LOG_TEXT("path", outcome->refused ? TEXT("") : loggable_path(request->path)),
+        {is_word ? LOG_FIELD_WORD : LOG_FIELD_TEXT, TEXT("path"), path, 0},
         LOG_INTEGER("status", outcome->status),
         LOG_INTEGER("bytes", outcome->bytes),
         LOG_INTEGER("microseconds", outcome->duration_ns / 1000),
