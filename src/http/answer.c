@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 
+#include <openssl/evp.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -24,6 +25,7 @@
 #define TAG_DIGEST_BYTES 18 /* of the SHA-256: 144 bits, which are 24 characters of base64 */
 #define TAG_CONTENT 25      /* characters that all forms' tags begin with: a quote and the digest */
 #define HEAD_USUAL 320U     /* bytes: every head fits */
+#define DICTIONARY_NAME 46  /* the SHA-256 in base64 between colons (RFC 9842 section 2.2) */
 #define TAG_SIZE 48         /* two quotes, 24 characters, "-dcz-", 8 digits, NUL, rounded up */
 
 /* Saves much of the size in little time: odds are repetitive, and each change compresses them
@@ -47,6 +49,7 @@ struct dictionary {
     atomic_uint references;
     struct http_message *plain; /* held */
     uint8_t digest[DIGEST_SIZE];
+    char name[DICTIONARY_NAME + 1]; /* as clients write it */
 };
 
 struct difference {
@@ -208,6 +211,8 @@ static void differ_from(struct answer *answer, const struct answer *before, uint
     atomic_init(&dictionary->references, 1);
     dictionary->plain = http_message_hold(before->plain);
     memcpy(dictionary->digest, before->digest, DIGEST_SIZE);
+    (void)EVP_EncodeBlock((uint8_t *)dictionary->name + 1, before->digest, DIGEST_SIZE);
+    dictionary->name[0] = dictionary->name[DICTIONARY_NAME - 1] = ':';
     relaxed_add(&counts->kept, size);
     note(&add_difference(answer, dictionary)->wanted);
 }
@@ -371,11 +376,9 @@ size_t answer_make_differences(struct answer *answer)
 
 static struct difference *find_difference(struct answer *answer, const struct http_request *request)
 {
-    uint8_t digest[DIGEST_SIZE];
-    if (answer->difference_count == 0 || !http_available_dictionary(request, digest))
-        return NULL;
+    struct text name = http_request_only_field(request, HTTP_FIELD_AVAILABLE_DICTIONARY);
     for (size_t i = 0; i < answer->difference_count; i++)
-        if (memcmp(answer->differences[i].from->digest, digest, DIGEST_SIZE) == 0)
+        if (text_equals(name, (struct text){answer->differences[i].from->name, DICTIONARY_NAME}))
             return &answer->differences[i];
     return NULL;
 }

@@ -3,7 +3,6 @@
 #include <uv.h>
 
 #include "base/address.h"
-#include "base/digest.h"
 #include "base/log.h"
 #include "base/relaxed.h"
 #include "http/errors.h"
@@ -115,6 +114,11 @@ enum http_instead { HTTP_INSTEAD_NONE, HTTP_INSTEAD_NOTHING, HTTP_INSTEAD_500 };
 
 #define HTTP_NOTE_SIZE 65 /* with the NUL; a longer id is cut */
 
+struct http_codings {
+    bool gzip, dcz;
+    bool known; /* read already */
+};
+
 struct http_request {
     enum http_method method;
     /* The path of the target, also of one in absolute form. Percent-encoded unreserved characters
@@ -134,6 +138,7 @@ struct http_request {
     /* It is the last request of its connection once more: the same bytes, except for the values of
      * If-None-Match and Available-Dictionary. */
     bool repeated;
+    struct http_codings codings; /* see http_accepted_codings */
 
     /* For the handler. `user` starts as zeros for every request. `connection_user` starts as zeros
      * and lives as long as the connection, for data that later requests can reuse.
@@ -248,15 +253,7 @@ struct http_request *http_unpark(struct http_parked *parked);
  * explicit q. `dcz`: it names that coding (RFC 9842) with a q above 0; "*" does not. No field:
  * neither.
  */
-struct http_codings {
-    bool gzip, dcz;
-};
 struct http_codings http_accepted_codings(const struct http_request *request);
-
-/* The digest that Available-Dictionary names (RFC 9842 section 2.2). False: the request has no such
- * field, several, or one that is not a SHA-256 as a byte sequence of RFC 8941. */
-MUST_CHECK bool http_available_dictionary(const struct http_request *request,
-                                          uint8_t digest[DIGEST_SIZE]);
 
 /* Does Content-Encoding (all its lines) name any coding other than "identity", which changes
  * nothing? RFC 9110 section 8.4. */

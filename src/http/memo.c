@@ -12,6 +12,7 @@ struct http_memo {
     uint8_t http_minor;
     uint32_t line_count;
     enum http_method method;
+    struct http_codings codings;
     struct text path, query; /* these and the values of `lines` point into `bytes` */
     struct {                 /* values that may differ, in the order of `bytes` */
         size_t at, size;
@@ -71,6 +72,7 @@ static void fill(struct http_memo **memo, const struct http_intake *intake,
     mine->keep_alive = intake->keep_alive;
     mine->http_minor = intake->parser.http_minor;
     mine->method = request->method;
+    mine->codings = http_accepted_codings(request);
     mine->path = moved(mine, intake, request->path);
     mine->query = moved(mine, intake, request->query);
     mine->line_count = request->line_count;
@@ -128,6 +130,7 @@ void http_memo_restore(const struct http_memo *memo, struct http_intake *intake,
 {
     CHECK(intake->phase == INTAKE_METHOD && intake->bytes.size == 0);
     request->method = memo->method;
+    request->codings = memo->codings;
     request->path = memo->path;
     request->query = memo->query;
     request->lines = memo->lines;

@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-#include <openssl/evp.h>
-
 #define Q_ABSENT (-1)
 #define Q_ONE 1000
 
@@ -46,6 +44,8 @@ static int larger(int a, int b)
 
 struct http_codings http_accepted_codings(const struct http_request *request)
 {
+    if (request->codings.known)
+        return request->codings;
     int gzip = Q_ABSENT;
     int dcz = Q_ABSENT;
     int any = Q_ABSENT;
@@ -68,19 +68,8 @@ struct http_codings http_accepted_codings(const struct http_request *request)
         }
     }
     int weight = gzip != Q_ABSENT ? gzip : any;
-    return (struct http_codings){.gzip = weight > 0 && weight >= identity, .dcz = dcz > 0};
-}
-
-bool http_available_dictionary(const struct http_request *request, uint8_t digest[DIGEST_SIZE])
-{
-    enum { BASE64_SIZE = 44 }; /* its last character is padding */
-    struct text value = http_request_only_field(request, HTTP_FIELD_AVAILABLE_DICTIONARY);
-    uint8_t bytes[DIGEST_SIZE + 1];
-    if (value.size != BASE64_SIZE + 2 || value.at[0] != ':' || value.at[value.size - 1] != ':' ||
-        EVP_DecodeBlock(bytes, (const uint8_t *)value.at + 1, BASE64_SIZE) != sizeof bytes)
-        return false;
-    memcpy(digest, bytes, DIGEST_SIZE);
-    return true;
+    return (struct http_codings){
+        .gzip = weight > 0 && weight >= identity, .dcz = dcz > 0, .known = true};
 }
 
 bool http_body_is_encoded(const struct http_request *request)

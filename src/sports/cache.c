@@ -32,8 +32,6 @@
  * completion is out, its request may be answered (deadline) or go away (abandoned); then the mail
  * frees it.
  */
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "http/deferral.h"
@@ -192,11 +190,13 @@ static void add_dictionary(struct http_request *request, const struct answer *an
 {
     if (!answer_differences_wanted(answer) || !http_accepted_codings(request).dcz)
         return;
-    char match[48];
+    char match[48] = "match=\"";
     struct text name =
         subject->kind == ODDS_CATALOG ? TEXT("events") : event_id_text(&subject->event);
-    int size = snprintf(match, sizeof match, "match=\"%.*s\"", (int)name.size, name.at);
-    http_request_add_field(request, TEXT("Use-As-Dictionary"), (struct text){match, (size_t)size});
+    char *at = mempcpy(match + strlen("match=\""), name.at, name.size);
+    *at++ = '"';
+    http_request_add_field(request, TEXT("Use-As-Dictionary"),
+                           (struct text){match, (size_t)(at - match)});
 }
 
 /* Sends the message, which belongs to the answer. A poll that would get `not modified` and can wait

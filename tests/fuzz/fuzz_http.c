@@ -62,9 +62,6 @@ static void check_request(struct harness *harness, const struct http_request *re
     }
     CHECK(counted == request->line_count);
     (void)http_accepted_codings(request);
-    uint8_t digest[DIGEST_SIZE];
-    if (http_available_dictionary(request, digest))
-        CHECK(request->field_count[HTTP_FIELD_AVAILABLE_DICTIONARY] == 1);
     (void)http_matches_etag(request, TEXT("\"a\""));
 }
 

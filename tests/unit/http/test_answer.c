@@ -6,6 +6,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "base/digest.h"
 #include "base/memory.h"
 #include "http/answer.h"
 #include "tests.h"
@@ -224,20 +225,33 @@ TEST(the_tally_counts_what_is_held)
 
 /* ---- differences (RFC 9842) ------------------------------------------------------------------ */
 
+static struct http_message *pick_named(struct answer *answer, const char *name, const char *tag,
+                                       unsigned times)
+{
+    struct http_field_line lines[4];
+    struct http_request request = request_with(lines, "gzip, dcz", tag);
+    for (unsigned i = 0; i < times; i++)
+        lines[request.line_count++] =
+            (struct http_field_line){text_of(name), HTTP_FIELD_AVAILABLE_DICTIONARY};
+    request.field_count[HTTP_FIELD_AVAILABLE_DICTIONARY] = (uint8_t)times;
+    return answer_pick(answer, &request);
+}
+
+static void name_dictionary(struct text dictionary, char *name)
+{
+    uint8_t digest[DIGEST_SIZE];
+    digest_sha256(dictionary.at, dictionary.size, digest);
+    name[0] = ':';
+    EVP_EncodeBlock((uint8_t *)name + 1, digest, sizeof digest);
+    strcpy(name + 45, ":");
+}
+
 static struct http_message *pick_after(struct answer *answer, struct text dictionary,
                                        const char *tag)
 {
-    struct http_field_line lines[3];
-    struct http_request request = request_with(lines, "gzip, dcz", tag);
-    uint8_t digest[DIGEST_SIZE];
-    char name[48] = ":";
-    digest_sha256(dictionary.at, dictionary.size, digest);
-    EVP_EncodeBlock((uint8_t *)name + 1, digest, sizeof digest);
-    strcat(name, ":");
-    lines[request.line_count++] =
-        (struct http_field_line){text_of(name), HTTP_FIELD_AVAILABLE_DICTIONARY};
-    request.field_count[HTTP_FIELD_AVAILABLE_DICTIONARY] = 1;
-    return answer_pick(answer, &request);
+    char name[48];
+    name_dictionary(dictionary, name);
+    return pick_named(answer, name, tag, 1);
 }
 
 /* Odds of which one has changed. */
@@ -322,6 +336,35 @@ TEST(a_body_that_no_client_of_differences_got_is_not_kept)
     answer_compress(b);
     assert_field(pick_after(b, one, NULL), "Content-Encoding", "gzip");
     assert_field(pick_after(b, TEXT("foreign"), NULL), "Content-Encoding", "gzip");
+    answer_release(&a);
+    answer_release(&b);
+}
+
+TEST(a_dictionary_is_named_by_its_digest_as_a_byte_sequence)
+{
+    char first[20000], second[20000], name[64];
+    struct text one = odds(first, sizeof first, 1), two = odds(second, sizeof second, 2);
+    struct answer_counts mine = {.kept_max = 1U << 20};
+    struct answer *a = answer_create_after(NULL, one, &mine);
+    (void)pick(a, "gzip, dcz", NULL);
+    struct answer *b = answer_create_after(a, two, &mine);
+    answer_compress(b);
+    assert_int_equal(answer_make_differences(b), 1);
+    name_dictionary(one, name);
+    assert_decodes(pick_named(b, name, NULL, 1), one, two);
+    assert_field(pick_named(b, name, NULL, 2), "Content-Encoding", "gzip");
+    for (size_t i = 0; i < strlen(name); i++) {
+        static const char wrong[] = {' ', ':', '=', '-', '\0'};
+        char right = name[i];
+        for (size_t at = 0; at < sizeof wrong; at++) {
+            name[i] = wrong[at];
+            if (wrong[at] != right)
+                assert_field(pick_named(b, name, NULL, 1), "Content-Encoding", "gzip");
+        }
+        name[i] = right;
+    }
+    assert_field(pick_named(b, name + 1, NULL, 1), "Content-Encoding", "gzip");
+    assert_field(pick_named(b, strcat(name, ";a"), NULL, 1), "Content-Encoding", "gzip");
     answer_release(&a);
     answer_release(&b);
 }

@@ -182,40 +182,6 @@ TEST(differences_are_sent_to_those_who_name_them)
     assert_false(takes_differences(NULL, NULL));
 }
 
-static bool has_dictionary(const char *first, const char *second)
-{
-    struct http_field_line lines[2];
-    uint8_t digest[DIGEST_SIZE];
-    uint8_t expected[DIGEST_SIZE];
-    struct http_request request =
-        request_with(lines, HTTP_FIELD_AVAILABLE_DICTIONARY, first, second);
-    digest_sha256("abc", 3, expected);
-    return http_available_dictionary(&request, digest) &&
-           memcmp(digest, expected, sizeof digest) == 0;
-}
-
-TEST(a_dictionary_is_named_by_its_digest_as_a_byte_sequence)
-{
-    static const char *const wrong[] = {
-        "",
-        ":",
-        "::",
-        "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=",
-        ":ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0:",
-        ":ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0=:",
-        ":    v48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=:",
-        ":ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIA====:",
-        ":ungWv48Bz+pBQUDe=a4iI7ADYaOWF3qctBD/YfIAFa0=:",
-        "\"ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=\"",
-    };
-    const char *right = ":ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=:";
-    assert_true(has_dictionary(right, NULL));
-    assert_false(has_dictionary(right, right));
-    assert_false(has_dictionary(NULL, NULL));
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        assert_false(has_dictionary(wrong[i], NULL));
-}
-
 static const char *trace_of(const char *first, const char *second)
 {
     static char trace[HTTP_TRACE_SIZE];
