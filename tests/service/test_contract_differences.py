@@ -68,13 +68,13 @@ def feed(make_service):
 @pytest.mark.parametrize("path", [EVENT, LIST])
 def test_a_change_is_sent_as_the_difference_from_the_body_that_the_client_holds(feed, path):
     first = feed.get(path)
-    assert first.header("content-encoding") == "gzip"
+    assert first.header("content-encoding") == "gzip" and first.header("x-content-type-options") == "nosniff"
     assert first.header("use-as-dictionary") == f'match="{path.rpartition("/")[2]}"'
     body, tag = first.content, first.header("etag")
     for _ in range(5):
         feed.publish()
         response = eventually(lambda: (found := feed.get(path, dictionary=name_of(body), tag=tag)).status == 200 and found)
-        assert response.header("content-encoding") == "dcz"
+        assert response.header("content-encoding") == "dcz" and response.header("x-content-type-options") is None
         assert response.header("vary") == "Accept-Encoding, Available-Dictionary"
         assert response.header("cache-control") == "private, no-cache"
         assert response.header("use-as-dictionary") == f'match="{path.rpartition("/")[2]}"'
