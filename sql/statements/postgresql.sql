@@ -114,13 +114,13 @@ SELECT entry.* FROM {PARTS} CROSS JOIN LATERAL (SELECT {COLUMNS}
 SELECT player_number FROM {FIRSTS} AS first
 
 -- field chained
-SELECT {COLUMNS}, lag(ledger_transaction.sequence) OVER whose,
+SELECT {COLUMNS_WITH(UNMARKED)}, lag(ledger_transaction.sequence) OVER whose,
   lag(ledger_transaction.balance_minor) OVER whose, lag(ledger_transaction.hash) OVER whose, 0
 FROM ledger_transaction {JOINS} WHERE ledger_transaction.sequence IS NOT NULL
 WINDOW whose AS (PARTITION BY ledger_transaction.player_number
   ORDER BY ledger_transaction.sequence) {BY_PLAYER}
 -- field chained_since
-SELECT {COLUMNS}, before.sequence, before.balance_minor, before.hash,
+SELECT {COLUMNS_WITH(UNMARKED)}, before.sequence, before.balance_minor, before.hash,
   (ledger_transaction.sequence = first.sequence)::int
 FROM {FIRSTS} AS first
 JOIN ledger_transaction ON ledger_transaction.player_number = first.player_number
@@ -192,8 +192,8 @@ UNION ALL SELECT credit.transaction_id FROM ledger_transaction AS credit
 WHERE credit.owner_number = ledger_transaction.owner_number
   AND credit.reference = ledger_transaction.transaction_id AND credit.operation = 'CREDIT'
   AND credit.outcome = 'applied' AND credit.reference IS NOT NULL AND credit.settles IS NULL
--- define FACTS(asked)
-SELECT asked.at, {COLUMNS}, rollback.player_id,
+-- define FACTS(asked, sandbox)
+SELECT asked.at, {COLUMNS_WITH({sandbox})}, rollback.player_id,
   CASE WHEN asked.counts = 1 AND ledger_transaction.operation = 'DEBIT'
     AND ledger_transaction.outcome = 'applied'
   THEN (SELECT count(*) FROM (SELECT FROM ({CREDITS}) AS credit
@@ -228,10 +228,10 @@ FROM (SELECT number FROM customer WHERE id = $1
 
 -- Owners' numbers, the ids, and 1 where standing credits are to be counted and else 0.
 -- field facts
-{FACTS(BY_ARRAYS)}
+{FACTS(BY_ARRAYS, UNMARKED)}
 -- Of the owner $1, the id $2.
 -- field fact
-{FACTS(BY_NAMES)}
+{FACTS(BY_NAMES, OWN_SANDBOX)}
 
 -- field players_of_ids
 SELECT account.* FROM unnest($1::text[]) AS asked (id)

@@ -34,19 +34,24 @@ player.created_ms
 -- define DECLINED_COLUMNS
 ledger_declined.declines, ledger_declined.head AS declines_head
 
--- define COLUMNS
+-- define COLUMNS_WITH(sandbox)
 {WHOSE}, ledger_transaction.transaction_id, ledger_transaction.reference, {OWN_GAME},
 ledger_transaction.round_id, ledger_transaction.operation, ledger_transaction.outcome,
 ledger_transaction.amount_minor, ledger_transaction.created_ms, ledger_transaction.sequence,
 ledger_transaction.movement_minor, ledger_transaction.balance_minor, ledger_transaction.hash,
 {OWN_PROVIDER}, {OWN_LAUNCH}, ledger_transaction.kind, ledger_transaction.round_ended,
-{OWN_SANDBOX}
+{{sandbox}}
+-- define COLUMNS
+{COLUMNS_WITH(OWN_SANDBOX)}
+-- Where nothing is shown to people, nothing is looked up.
+-- define UNMARKED
+0
 
 -- ---- rows ----
 
 -- Whether a player is of a sandbox customer. That never changes once the customer has a player.
 -- define SANDBOX
-CASE WHEN player.customer_id IN (SELECT id FROM customer WHERE sandbox) THEN 1 ELSE 0 END
+coalesce((SELECT 1 FROM customer WHERE customer.id = player.customer_id AND customer.sandbox), 0)
 
 -- Whose entry it is stays so, whatever becomes of the game: reports sum by it.
 -- define PROVIDER
@@ -75,11 +80,11 @@ AND ($4 = 1 OR {PROVIDER} = $5) AND ($6 = 1 OR {GAME} = $7) AND ($8 = '' OR {FIG
 AND ($9 = 0 OR $3 <> '' OR {SANDBOX} = 0)
 
 -- field transactions
-SELECT {COLUMNS} FROM ledger_transaction {ROW_JOINS}
+SELECT {COLUMNS_WITH(UNMARKED)} FROM ledger_transaction {ROW_JOINS}
 WHERE ledger_transaction.operation IS NOT NULL ORDER BY ledger_transaction.number
 
 -- field declines
-SELECT {COLUMNS}, ledger_decline.position, ledger_decline.hash, before.hash
+SELECT {COLUMNS_WITH(UNMARKED)}, ledger_decline.position, ledger_decline.hash, before.hash
 FROM ledger_decline {INNER} ledger_transaction
   ON ledger_transaction.number = ledger_decline.transaction_number
   AND ledger_transaction.operation IS NOT NULL {ROW_JOINS}

@@ -82,6 +82,7 @@ def test_its_entries_and_rounds_say_so_wherever_they_are_listed(house):
         house.await_admission(reads)
         for rows in (house.ask("wallet", "statement", customer.player)["entries"], house.get(f"/api/v1/account/statement?player_id={customer.player}", key=reads).json()["statement"]):
             assert len(rows) >= 2 and all(row.get("sandbox", False) is of[customer.id] for row in rows)
+    assert [house.ask("wallet", "transaction", customer, "bet").get("sandbox", False) for customer in of] == [False, True]
     day = house.ask("wallet", "report")["day"]
     for options in ((), ("--day", day)):
         assert {row["customer"] for row in house.ask("wallet", "export", "--provider", "trial", *options)["entries"]} == {house.tries.id}
