@@ -49,7 +49,7 @@ enum status account_refuse(struct account_call *call, const struct http_error *r
                            struct error *error)
 {
     call->refusal = refusal;
-    return error_set(error, STATUS_CONFLICT, "%s", refusal->message);
+    return error_conflict(error, "%s", refusal->message);
 }
 
 /* Jobs of this customer (NULL: all), or those of them alone that wait. */
@@ -317,7 +317,7 @@ enum status account_see(struct account *account, const struct account_sight *sig
                                 .now_ms = sight->now_ms,
                                 .json.out = sight->answer};
     if (!account_read_query(sight->query, call.act, &call.asked, &fault))
-        return error_set(error, STATUS_INVALID, "%s", fault.message);
+        return error_invalid(error, "%s", fault.message);
     (void)snprintf(call.caller.customer_id, sizeof call.caller.customer_id, "%s",
                    sight->customer_id);
     call.viewer.customer_id = call.caller.customer_id;

@@ -115,7 +115,7 @@ enum status account_ahead(const struct account_call *call, const char *name, con
     if (text[0] == '\0' ||
         (clock_parse_rfc3339(text_of(text), time_ms) == STATUS_OK && *time_ms > call->now_ms))
         return STATUS_OK;
-    return error_set(error, STATUS_INVALID, "%s: " ACCOUNT_AHEAD, name);
+    return error_invalid(error, "%s: " ACCOUNT_AHEAD, name);
 }
 
 /* ---- cursors --------------------------------------------------------------------------------- */
@@ -169,5 +169,5 @@ bool account_read_cursor(struct account_call *call)
 
 enum status account_refuse_cursor(struct error *error)
 {
-    return error_set(error, STATUS_INVALID, "cursor: %s", account_cursor.rule);
+    return error_invalid(error, "cursor: %s", account_cursor.rule);
 }

@@ -126,12 +126,11 @@ static enum status fill_key(const struct account_call *call, const struct key_re
     if (status != STATUS_OK)
         return status;
     if ((call->asked.only & ~maker->may_issue) != 0)
-        return error_set(error, STATUS_INVALID, "only: %s", fields[0].rule);
+        return error_invalid(error, "only: %s", fields[0].rule);
     if (key->expires_ms == 0)
         key->expires_ms = maker->expires_ms;
     if (maker->expires_ms != 0 && key->expires_ms > maker->expires_ms)
-        return error_set(error, STATUS_INVALID,
-                         "expires_at: must not be after that of the key that makes it");
+        return error_invalid(error, "expires_at: must not be after that of the key that makes it");
     memcpy(key->customer_id, maker->customer_id, sizeof key->customer_id);
     memcpy(key->maker, maker->id, sizeof key->maker);
     memcpy(key->label, call->asked.label, sizeof key->label);

@@ -69,8 +69,7 @@ static enum status list_players(struct account_call *call, struct error *error)
     struct ledger_account account;
     size_t count = 0;
     if ((asked->reference[0] != '\0') == (asked->player_id[0] != '\0'))
-        return error_set(error, STATUS_INVALID,
-                         "reference: must be given, or player_id, and not both");
+        return error_invalid(error, "reference: must be given, or player_id, and not both");
     enum status status = STATUS_OK;
     if (asked->player_id[0] != '\0') {
         status = viewer_account(call->store, &call->viewer, asked->player_id, &account, error);
@@ -145,9 +144,9 @@ static enum status list_entries(struct account_call *call, struct error *error)
     call->is_empty = call->answer.size == before && tail.place - (int64_t)call->from < PASSED_AGAIN;
     json_end(&call->json);
     if (tail.lost)
-        return error_set(error, STATUS_INVALID,
-                         "cursor: leads on from an entry that the ledger does not have: it was "
-                         "restored from a backup");
+        return error_invalid(error,
+                             "cursor: leads on from an entry that the ledger does not have: it was "
+                             "restored from a backup");
     json_bool(&call->json, "more", tail.more);
     hex_write(hash, tail.hash, sizeof tail.hash);
     (void)snprintf(call->next, sizeof call->next, tail.place > 0 ? "%" PRId64 ":%s" : "%" PRId64,

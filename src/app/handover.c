@@ -164,7 +164,7 @@ enum status handover_start(struct handover **handover_at, uv_loop_t *loop, char 
     int ends[2]; /* of which the second is the new process's */
     char head[64];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return error_set(error, STATUS_UNAVAILABLE, "no stream: %s", strerror(errno));
+        return error_unavailable(error, "no stream: %s", strerror(errno));
     struct handover *handover = memory_alloc_zeroed(1, sizeof *handover);
     handover->done = done;
     handover->context = context;
@@ -182,8 +182,8 @@ enum status handover_start(struct handover **handover_at, uv_loop_t *loop, char 
     handover->open_handles = 3;
     if (result != 0) {
         handover_destroy(&handover);
-        return error_set(error, STATUS_UNAVAILABLE, "%s cannot be started: %s", arguments[0],
-                         uv_strerror(result));
+        return error_unavailable(error, "%s cannot be started: %s", arguments[0],
+                                 uv_strerror(result));
     }
     CHECK(uv_poll_start(&handover->poll, UV_READABLE, on_report) == 0);
     CHECK(uv_timer_start(&handover->limit, on_limit, LIMIT_MS, 0) == 0);

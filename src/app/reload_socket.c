@@ -205,9 +205,8 @@ static enum status connect_anywhere(int descriptor, long process, enum reload_qu
             return STATUS_OK;
     }
     if (failure == ENOENT)
-        return error_set(error, STATUS_NOT_FOUND, "no croupier serves as process %ld", process);
-    return error_set(error, STATUS_UNAVAILABLE, "cannot ask process %ld: %s", process,
-                     strerror(failure));
+        return error_not_found(error, "no croupier serves as process %ld", process);
+    return error_unavailable(error, "cannot ask process %ld: %s", process, strerror(failure));
 }
 
 static enum status connect_to(int descriptor, long process, enum reload_question question,
@@ -224,8 +223,7 @@ static enum status connect_to(int descriptor, long process, enum reload_question
     socklen_t peer_size = sizeof peer;
     if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0 ||
         peer.pid != (pid_t)process)
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "another process answers in place of process %ld", process);
+        return error_unavailable(error, "another process answers in place of process %ld", process);
     return STATUS_OK;
 }
 
@@ -238,7 +236,7 @@ static enum status read_answer(int descriptor, enum reload_question question, st
         return error_set(error, STATUS_TIMEOUT, "the server has not answered for %d s",
                          questions[question].seconds);
     if (got <= 0)
-        return error_set(error, STATUS_UNAVAILABLE, "the server gave no answer: it is ending");
+        return error_unavailable(error, "the server gave no answer: it is ending");
     struct text text = {answer + 1, (size_t)got - 1};
     if (answer[0] != ANSWER_DONE)
         return error_invalid(error, "%.*s", (int)text.size, text.at);
@@ -251,7 +249,7 @@ enum status reload_ask(long process, enum reload_question question, struct buffe
 {
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0)
-        return error_set(error, STATUS_UNAVAILABLE, "no socket: %s", strerror(errno));
+        return error_unavailable(error, "no socket: %s", strerror(errno));
     enum status status = connect_to(descriptor, process, question, error);
     if (status == STATUS_OK)
         status = read_answer(descriptor, question, text, error);

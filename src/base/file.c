@@ -250,7 +250,7 @@ static enum status open_both(struct passing *passing, mode_t mode, struct error 
     if (passing->from < 0 || fstat(passing->from, &facts) != 0)
         return file_failed(error, passing->path, "read");
     if (!S_ISREG(facts.st_mode))
-        return error_set(error, STATUS_UNAVAILABLE, "%s: is no regular file", passing->path);
+        return error_unavailable(error, "%s: is no regular file", passing->path);
     passing->total = (uint64_t)facts.st_size;
     (void)posix_fadvise(passing->from, 0, 0, POSIX_FADV_DONTNEED);
     if (passing->to == NULL)

@@ -37,7 +37,7 @@ struct error {
 };
 
 /* Writes the text (cut off where it is too long). `error` may be NULL. Returns `status`, so that
- * `return error_set(error, STATUS_NOT_FOUND, "…")` reads as one thought. */
+ * `return error_set(error, STATUS_EXISTS, "…")` reads as one thought. */
 enum status error_set(struct error *error, enum status status, const char *format, ...)
     PRINTF_LIKE(3, 4);
 
@@ -46,8 +46,11 @@ enum status error_set(struct error *error, enum status status, const char *forma
 #define error_set(error, status, ...) ((void)(error_set)((error), (status), __VA_ARGS__), (status))
 #endif
 
-/* The same with the status of most of them, STATUS_INVALID. */
+/* The same with one of the statuses that most errors have. */
 #define error_invalid(error, ...) error_set((error), STATUS_INVALID, __VA_ARGS__)
+#define error_not_found(error, ...) error_set((error), STATUS_NOT_FOUND, __VA_ARGS__)
+#define error_conflict(error, ...) error_set((error), STATUS_CONFLICT, __VA_ARGS__)
+#define error_unavailable(error, ...) error_set((error), STATUS_UNAVAILABLE, __VA_ARGS__)
 
 /* Puts "text: " before what `error` says already. */
 void error_prefix(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -182,7 +182,7 @@ void resource_run_list_of(const struct command_line *line, const struct resource
     enum status status = resource_list(resource, store, command_argument(line, 0),
                                        resource_listing_see, &listing, error);
     if (status == STATUS_OK && listing.count == 0 && listing.json == NULL && none != NULL)
-        status = error_set(error, STATUS_NOT_FOUND, "%s", none);
+        status = error_not_found(error, "%s", none);
     resource_listing_end(&listing, line, status);
 }
 

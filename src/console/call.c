@@ -14,7 +14,7 @@ enum status console_begin(struct console_call *call, enum console_long_work work
         [CONSOLE_SUMS] = "the ledger is being read for another request; try again",
     };
     return atomic_exchange(&call->services->under_way[work], true)
-               ? error_set(error, STATUS_CONFLICT, "%s", refusals[work])
+               ? error_conflict(error, "%s", refusals[work])
                : STATUS_OK;
 }
 
@@ -42,5 +42,5 @@ void console_tag_answer(struct console_call *call)
 enum status console_changed(struct console_call *call, struct error *error)
 {
     call->refusal = &error_changed_meanwhile;
-    return error_set(error, STATUS_CONFLICT, "changed meanwhile");
+    return error_conflict(error, "changed meanwhile");
 }

@@ -44,7 +44,7 @@ static enum status find_sport(struct console_call *call, enum sport *sport, stru
 {
     return sport_from_key(text_of(call->id), sport) == STATUS_OK
                ? STATUS_OK
-               : error_set(error, STATUS_NOT_FOUND, "there is no such sport");
+               : error_not_found(error, "there is no such sport");
 }
 
 /* ---- all sports ------------------------------------------------------------------------------ */
@@ -276,7 +276,7 @@ enum status console_feed_sport(struct console_call *call, struct error *error)
     const struct http_error *refusal =
         sports_read_catalog(call->services->sources.odds, list.sport, &catalog, &published_ms);
     if (refusal != NULL && refusal != &error_catalog_unavailable)
-        status = error_set(error, STATUS_UNAVAILABLE, "%s", refusal->message);
+        status = error_unavailable(error, "%s", refusal->message);
     if (catalog != NULL)
         collect(&list, catalog);
     if (list.count > 0)
@@ -346,7 +346,7 @@ enum status console_feed_event(struct console_call *call, struct error *error)
     enum sport sport;
     enum status status = find_sport(call, &sport, error);
     if (status == STATUS_OK && event_id_parse(text_of(call->part), &event) != STATUS_OK)
-        status = error_set(error, STATUS_NOT_FOUND, "there is no such event");
+        status = error_not_found(error, "there is no such event");
     if (status != STATUS_OK)
         return status;
     const char *customer_id = console_parameter(&call->query, "customer");

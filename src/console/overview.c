@@ -100,7 +100,7 @@ enum status console_account(struct console_call *call, struct error *error)
         if (strcmp(acts[i]->name, call->part) == 0)
             act = acts[i];
     if (act == NULL)
-        return error_set(error, STATUS_NOT_FOUND, "a customer sees nothing of that name");
+        return error_not_found(error, "a customer sees nothing of that name");
     const struct account_sight sight = {act,      call->store,      call->now_ms,
                                         call->id, call->query.text, &call->answer};
     return account_see(call->services->sources.account, &sight, error);

@@ -78,8 +78,7 @@ static enum status read_settings(struct console_call *call, bool add,
         if (field_find(resource->fields, settings->list[i].name)->owners &&
             call->signed_in.who.role < ROLE_OWNER) {
             call->refusal = &error_role_too_low;
-            status = error_set(error, STATUS_CONFLICT, "%s: only owners change it",
-                               settings->list[i].name);
+            status = error_conflict(error, "%s: only owners change it", settings->list[i].name);
         }
     return status;
 }

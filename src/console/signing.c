@@ -18,7 +18,7 @@ static void write_session(struct console_call *call)
 static enum status refuse_token(struct console_call *call, struct error *error)
 {
     call->refusal = &error_no_session;
-    return error_set(error, STATUS_CONFLICT, "a token has no session");
+    return error_conflict(error, "a token has no session");
 }
 
 enum status console_sign_in(struct console_call *call, struct error *error)

@@ -33,7 +33,7 @@ static enum status name_customer(struct console_call *call, struct game_policy_r
 {
     return text_copy_plain(text_of(call->id), record->customer_id, sizeof record->customer_id)
                ? STATUS_OK
-               : error_set(error, STATUS_NOT_FOUND, "there is no such customer");
+               : error_not_found(error, "there is no such customer");
 }
 
 enum status console_allowed_games(struct console_call *call, struct error *error)

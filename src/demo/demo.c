@@ -36,8 +36,7 @@ static enum status take_lock(const char *directory, int *lock, struct error *err
                          "another croupier demo is using %s; stop it, or give this one a "
                          "directory of its own: --dir",
                          directory);
-    return error_set(error, STATUS_UNAVAILABLE, "cannot write into %s: %s", directory,
-                     strerror(errno));
+    return error_unavailable(error, "cannot write into %s: %s", directory, strerror(errno));
 }
 
 enum status demo_take_directory(const char *directory, char **path, int *lock, struct error *error)
@@ -47,8 +46,8 @@ enum status demo_take_directory(const char *directory, char **path, int *lock, s
         return status;
     char *resolved = realpath(directory, NULL);
     if (resolved == NULL)
-        return error_set(error, STATUS_UNAVAILABLE, "cannot use the directory %s: %s", directory,
-                         strerror(errno));
+        return error_unavailable(error, "cannot use the directory %s: %s", directory,
+                                 strerror(errno));
     *path = memory_copy_string(resolved);
     free(resolved);
     return take_lock(*path, lock, error);
@@ -75,8 +74,7 @@ enum status demo_write_addresses(const char *file, const char *addresses, struct
         buffer_append_format(&draft, "%s.%ld", file, (long)getpid());
         status = file_make(buffer_string(&draft), 0644, buffer_text(&whole), error);
         if (status == STATUS_OK && rename(draft.data, file) != 0)
-            status =
-                error_set(error, STATUS_UNAVAILABLE, "cannot write %s: %s", file, strerror(errno));
+            status = error_unavailable(error, "cannot write %s: %s", file, strerror(errno));
     }
     buffer_free(&text);
     buffer_free(&whole);

@@ -73,7 +73,7 @@ static enum status read_file(struct feed_reading *reading, const char *path, str
     enum status status = STATUS_OK;
     int failed = file_read(path, FILE_MOST, &bytes);
     if (failed != 0)
-        status = error_set(error, STATUS_UNAVAILABLE, "%s: %s", path, strerror(failed));
+        status = error_unavailable(error, "%s: %s", path, strerror(failed));
     else if (!feed_record_show(reading, buffer_text(&bytes)))
         status = error_set(error, STATUS_MALFORMED, "%s is damaged", path);
     buffer_free(&bytes);
@@ -86,8 +86,8 @@ enum status feed_record_read(struct feed_reading *reading, struct error *error)
     enum status status = STATUS_OK;
     int count = scandir(reading->directory, &names, feed_record_is_file, alphasort);
     if (count <= 0)
-        status = error_set(error, STATUS_NOT_FOUND, "%s: %s", reading->directory,
-                           count < 0 ? strerror(errno) : "there is no record in it");
+        status = error_not_found(error, "%s: %s", reading->directory,
+                                 count < 0 ? strerror(errno) : "there is no record in it");
     for (int i = 0; i < count; i++) {
         bool before =
             i + 1 < count && feed_record_begun_ms(names[i + 1]->d_name) <= reading->from_ms;

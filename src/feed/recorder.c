@@ -161,9 +161,9 @@ enum status feed_recorder_start(struct feed_recorder **at, const char *directory
     if (failed != 0) {
         file_close(&recorder->directory);
         memory_free(recorder);
-        return error_set(error, STATUS_UNAVAILABLE, "%s: %s", directory,
-                         failed == EWOULDBLOCK ? "another process records there"
-                                               : strerror(failed));
+        return error_unavailable(error, "%s: %s", directory,
+                                 failed == EWOULDBLOCK ? "another process records there"
+                                                       : strerror(failed));
     }
     recorder->log = log_create(STDERR_FILENO, LOG_WARNING, LOG_FORMAT_TEXT);
     recorder->context = ZSTD_createCCtx();

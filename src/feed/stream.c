@@ -256,8 +256,7 @@ static enum status write_out(struct stream *stream, struct buffer *out, struct e
     enum status status = STATUS_OK;
     uv_mutex_lock(&stream->output_lock);
     if (file_write(stream->options.output, out->data, out->size) != out->size)
-        status = error_set(error, STATUS_INVALID, "cannot write to standard output: %s",
-                           strerror(errno));
+        status = error_invalid(error, "cannot write to standard output: %s", strerror(errno));
     uv_mutex_unlock(&stream->output_lock);
     buffer_clear(out);
     return status;
@@ -724,7 +723,6 @@ enum status feed_stream(const struct feed_stream_options *options, struct error 
     uv_mutex_destroy(&stream->lock);
     memory_free(stream);
     if (status == STATUS_OK && read_error != 0)
-        status = error_set(error, STATUS_INVALID, "cannot read standard input: %s",
-                           strerror(read_error));
+        status = error_invalid(error, "cannot read standard input: %s", strerror(read_error));
     return status;
 }

@@ -29,8 +29,8 @@ static enum status fail(struct error *error, const char *host, uint16_t port, in
         hint = " (ports below 1024 need CAP_NET_BIND_SERVICE)";
     else if (reason == EADDRNOTAVAIL)
         hint = " (this machine has no such address)";
-    return error_set(error, STATUS_UNAVAILABLE, "cannot listen on %s%s%s:%u: %s%s", v6 ? "[" : "",
-                     host, v6 ? "]" : "", (unsigned)port, strerror(reason), hint);
+    return error_unavailable(error, "cannot listen on %s%s%s:%u: %s%s", v6 ? "[" : "", host,
+                             v6 ? "]" : "", (unsigned)port, strerror(reason), hint);
 }
 
 /* A bound socket, or -1 with errno. */

@@ -54,8 +54,7 @@ static enum status check_target(const char *target, struct error *error)
         status = error_set(error, STATUS_EXISTS,
                            "%s: is not empty; name a directory that is not there", target);
     else if (is_mount_point(dirfd(directory)))
-        status = error_set(error, STATUS_UNAVAILABLE,
-                           "%s: is a mount point; name a directory in it", target);
+        status = error_unavailable(error, "%s: is a mount point; name a directory in it", target);
     (void)closedir(directory);
     return status;
 }
@@ -148,10 +147,9 @@ static enum status finish(const struct making *making, struct error *error)
                          errno == ENOTEMPTY || errno == EEXIST ? STATUS_EXISTS : STATUS_UNAVAILABLE,
                          "%s: cannot be made (%s)", making->target, strerror(errno));
     int reason = file_sync_directory(making->target);
-    return reason == 0
-               ? STATUS_OK
-               : error_set(error, STATUS_UNAVAILABLE, "%s: is made, but its name may not last (%s)",
-                           making->target, strerror(reason));
+    return reason == 0 ? STATUS_OK
+                       : error_unavailable(error, "%s: is made, but its name may not last (%s)",
+                                           making->target, strerror(reason));
 }
 
 static void remove_draft(const struct making *making)

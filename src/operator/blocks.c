@@ -167,9 +167,8 @@ static enum status judge_block(const struct block_view *block, struct error *err
         return error_invalid(error, "early: is only for taking a block away");
     if (block_is_in_force(&block->before, block->now_ms) && until_ms != 0 &&
         block->record.until_ms < until_ms)
-        return error_set(error, STATUS_CONFLICT,
-                         "'%s' is blocked until %s, which cannot become earlier", block->record.id,
-                         until);
+        return error_conflict(error, "'%s' is blocked until %s, which cannot become earlier",
+                              block->record.id, until);
     return STATUS_OK;
 }
 
@@ -196,13 +195,12 @@ static enum status judge_nothing(const struct block_view *block, struct error *e
     if (record->until_ms != 0)
         return error_invalid(error, "until: is only for blocking");
     if (strchr(block->standing, '/') != NULL)
-        return error_set(error, STATUS_CONFLICT,
-                         "'%s' is blocked by customer %s, which alone unblocks it", record->id,
-                         record->customer_id);
+        return error_conflict(error, "'%s' is blocked by customer %s, which alone unblocks it",
+                              record->id, record->customer_id);
     if (block->standing[0] != '\0')
-        return error_set(error, STATUS_CONFLICT,
-                         "'%s' is blocked by its reference; unblock %s '%s' in every currency",
-                         record->id, record->customer_id, record->reference);
+        return error_conflict(error,
+                              "'%s' is blocked by its reference; unblock %s '%s' in every currency",
+                              record->id, record->customer_id, record->reference);
     return STATUS_OK;
 }
 
@@ -213,9 +211,8 @@ static enum status put(struct platform_store *store, void *record, struct error 
     const bool in_force = block_is_in_force(&block->before, block->now_ms);
     enum status status = STATUS_OK;
     if (block_is_own(next) != block->by_customer)
-        return error_set(error, STATUS_CONFLICT,
-                         "'%s' is the customer's own block, which it alone sets and lifts",
-                         next->id);
+        return error_conflict(
+            error, "'%s' is the customer's own block, which it alone sets and lifts", next->id);
     if (block->blocked) {
         status = judge_block(block, error);
         next->blocked_ms = in_force ? block->before.blocked_ms : block->now_ms;

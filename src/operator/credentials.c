@@ -60,7 +60,7 @@ enum status credential_make_link(struct platform_store *store, const char *name,
     if (status != STATUS_OK)
         return status;
     if (!who.enabled)
-        return error_set(error, STATUS_CONFLICT, "operator '%s' is disabled", who.name);
+        return error_conflict(error, "operator '%s' is disabled", who.name);
     status = platform_credentials_delete(store, now_ms - CREDENTIAL_KEPT_MS, error);
     if (status != STATUS_OK)
         return status;
@@ -76,7 +76,7 @@ enum status credential_make_link(struct platform_store *store, const char *name,
 
 static enum status refuse_credential(struct error *error)
 {
-    return error_set(error, STATUS_NOT_FOUND, "that is no link or session that is good");
+    return error_not_found(error, "that is no link or session that is good");
 }
 
 /* The record of a secret, if it is one of this kind and good now; with its operator. */
@@ -180,12 +180,12 @@ enum status credential_admit_named(struct platform_store *store, const char *nam
     if (status != STATUS_OK)
         return status;
     if (!found.who.enabled)
-        return error_set(error, STATUS_NOT_FOUND, "operator '%s' is disabled", found.who.name);
+        return error_not_found(error, "operator '%s' is disabled", found.who.name);
     if (found.who.role == ROLE_OWNER)
-        return error_set(error, STATUS_NOT_FOUND, "an owner signs in by a link");
+        return error_not_found(error, "an owner signs in by a link");
     status = find_daily_session(store, &found, from, now_ms, error);
     if (status == STATUS_OK && found.session.ended_ms != 0)
-        status = error_set(error, STATUS_NOT_FOUND, "the session of this day (UTC) was ended");
+        status = error_not_found(error, "the session of this day (UTC) was ended");
     if (status == STATUS_OK)
         *signed_in = found;
     return status;

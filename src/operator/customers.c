@@ -135,8 +135,7 @@ static enum status missing(struct platform_store *store, const char *id, struct 
     enum status status = customers_find_name(store, id, found, &alone, error);
     if (status != STATUS_OK)
         return status;
-    return alone ? error_set(error, STATUS_NOT_FOUND, "there is no customer '%s'; give its id: %s",
-                             id, found)
+    return alone ? error_not_found(error, "there is no customer '%s'; give its id: %s", id, found)
                  : resource_missing(&customer_resource, id, error);
 }
 

@@ -202,8 +202,8 @@ static enum status choose_key(struct found_keys *found, const char *wanted,
                          wanted, buffer_string(&found->ids), found->live > IDS_SHOWN ? ", …" : "");
     if (found->live == 0 && found->dead == 0)
         return key_is_well_formed(text_of(wanted))
-                   ? error_set(error, STATUS_NOT_FOUND, "there is no such key")
-                   : error_set(error, STATUS_NOT_FOUND, "there is no key '%.*s'", 64, wanted);
+                   ? error_not_found(error, "there is no such key")
+                   : error_not_found(error, "there is no key '%.*s'", 64, wanted);
     if (found->live == 0 && found->dead > 1)
         return error_set(error, STATUS_EXISTS,
                          "%zu keys begin with '%s' and none of them is live; name one by its id",

@@ -152,8 +152,8 @@ static enum status find_named(struct platform_store *store, const struct player_
     if (status != STATUS_OK)
         return status;
     if (count == 0)
-        return error_set(error, STATUS_NOT_FOUND, "customer '%s' has no player '%s'",
-                         question->customer_id, question->reference);
+        return error_not_found(error, "customer '%s' has no player '%s'", question->customer_id,
+                               question->reference);
     player->record = found[0];
     if (count == 1)
         return complete(store, player, error);
@@ -174,9 +174,9 @@ static enum status find_launched(struct platform_store *store, const char *launc
     if (status == STATUS_NOT_FOUND)
         return error_set(error, status, "there is no launch '%s'", launch_id);
     if (status == STATUS_OK && launch.player_id[0] == '\0')
-        return error_set(error, STATUS_NOT_FOUND,
-                         "launch '%s' is a demo, of game '%s' for customer %s: it has no player",
-                         launch_id, launch.game_id, launch.customer_id);
+        return error_not_found(
+            error, "launch '%s' is a demo, of game '%s' for customer %s: it has no player",
+            launch_id, launch.game_id, launch.customer_id);
     return status == STATUS_OK ? get(store, launch.player_id, player, error) : status;
 }
 
@@ -187,8 +187,8 @@ static enum status find_known(struct platform_store *store, const struct player_
         .provider_id = question->provider_id, .subject = question->subject, .launch_id = ""};
     enum status status = platform_launches_find(store, &look_up, 1, error);
     if (status == STATUS_OK && !look_up.known)
-        return error_set(error, STATUS_NOT_FOUND, "no player was launched as '%s' with '%s'",
-                         question->subject, question->provider_id);
+        return error_not_found(error, "no player was launched as '%s' with '%s'", question->subject,
+                               question->provider_id);
     return status == STATUS_OK ? get(store, look_up.player_id, player, error) : status;
 }
 

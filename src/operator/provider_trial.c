@@ -41,10 +41,10 @@ static enum status find_game(struct platform_store *store,
     struct game_search search = {.options = options};
     enum status status = platform_list(store, &game_table, NULL, see_game, &search, error);
     if (status == STATUS_OK && search.found[0] == '\0')
-        return error_set(error, STATUS_NOT_FOUND, "provider '%s' has no %s%s%s",
-                         options->provider_id, options->game_id != NULL ? "game '" : "game",
-                         options->game_id != NULL ? options->game_id : "",
-                         options->game_id != NULL ? "'" : " to launch");
+        return error_not_found(error, "provider '%s' has no %s%s%s", options->provider_id,
+                               options->game_id != NULL ? "game '" : "game",
+                               options->game_id != NULL ? options->game_id : "",
+                               options->game_id != NULL ? "'" : " to launch");
     memcpy(id, search.found, sizeof search.found);
     return status;
 }
@@ -128,9 +128,9 @@ enum status provider_trial_run(struct platform_store *store,
     enum status status =
         resource_get(&provider_resource, store, options->provider_id, &provider, error);
     if (status == STATUS_OK && !provider.launch_call && !options->urls)
-        return error_set(error, STATUS_CONFLICT,
-                         "provider '%s' has a launch URL and no launch endpoint: it is not called",
-                         provider.id);
+        return error_conflict(
+            error, "provider '%s' has a launch URL and no launch endpoint: it is not called",
+            provider.id);
     if (status == STATUS_OK)
         status = find_game(store, options, trial->game_id, error);
     if (status != STATUS_OK)

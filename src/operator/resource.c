@@ -163,8 +163,8 @@ enum status resource_missing(const struct resource *resource, const char *id, st
 {
     bool named =
         table_of(resource)->kind == RECORD_CUSTOMER && !text_starts_with(text_of(id), TEXT("cus_"));
-    return error_set(error, STATUS_NOT_FOUND, "there is no %s '%.*s'%s", table_of(resource)->what,
-                     64, id, named ? "; give its id, cus_…: croupier customer list" : "");
+    return error_not_found(error, "there is no %s '%.*s'%s", table_of(resource)->what, 64, id,
+                           named ? "; give its id, cus_…: croupier customer list" : "");
 }
 
 enum status resource_list(const struct resource *resource, struct platform_store *store,

@@ -48,8 +48,7 @@ static enum status read_manifest(struct restoring *restoring, struct error *erro
         status = error_set(error, STATUS_MALFORMED, "%s: is no backup: it has no " BACKUP_MANIFEST,
                            restoring->directory);
     else if (reason != 0)
-        status =
-            error_set(error, STATUS_UNAVAILABLE, "%s: cannot be read (%s)", path, strerror(reason));
+        status = error_unavailable(error, "%s: cannot be read (%s)", path, strerror(reason));
     if (status == STATUS_OK) {
         status = backup_manifest_read(buffer_text(&text), &restoring->manifest, error);
         if (status != STATUS_OK)
@@ -112,9 +111,9 @@ static enum status check_folder(const char *path, struct error *error)
     const char *folder = dirname(copy);
     enum status status = STATUS_OK;
     if (access(folder, F_OK) != 0)
-        status = error_set(error, STATUS_UNAVAILABLE,
-                           "%s: cannot be used (%s); make it first, for the service's user", folder,
-                           strerror(errno));
+        status = error_unavailable(error,
+                                   "%s: cannot be used (%s); make it first, for the service's user",
+                                   folder, strerror(errno));
     memory_free(copy);
     return status;
 }

@@ -90,7 +90,7 @@ static enum status find(struct platform_store *store, const char *wanted,
     if (status != STATUS_NOT_FOUND)
         return status;
     if (whole) /* the refusal does not repeat the word */
-        return error_set(error, STATUS_NOT_FOUND, "there is no such token");
+        return error_not_found(error, "there is no such token");
     status = platform_list(store, &token_table, NULL, search_name, &search, error);
     if (status != STATUS_OK)
         return status;
@@ -118,7 +118,7 @@ enum status tokens_revoke(struct platform_store *store, const char *wanted, int6
 
 static enum status refuse(struct error *error)
 {
-    return error_set(error, STATUS_NOT_FOUND, "that is no token that is good");
+    return error_not_found(error, "that is no token that is good");
 }
 
 /* A machine acts under the name of its token, and its session is the token. */
@@ -147,7 +147,7 @@ enum status tokens_admit(struct platform_store *store, struct text token,
     if (!credential_fits(token, record.digest) || !token_is_live(&record, now_ms))
         return refuse(error);
     if (record.cidr_count > 0 && !cidrs_contain(record.cidrs, record.cidr_count, from))
-        return error_set(error, STATUS_CONFLICT, "the token may not be used from this address");
+        return error_conflict(error, "the token may not be used from this address");
     if (now_ms - record.last_used_ms >= USE_KEPT_MS)
         status = platform_token_used(store, record.id, now_ms, error);
     if (status == STATUS_READ_ONLY) /* the machine may still look at what is wrong */

@@ -118,7 +118,7 @@ enum status verification_start(struct verification *verification, const char *wh
     enum status status = STATUS_OK;
     uv_mutex_lock(&verification->lock);
     if (state->stage == VERIFICATION_RUNNING) {
-        status = error_set(error, STATUS_CONFLICT, "a verification is under way");
+        status = error_conflict(error, "a verification is under way");
     } else {
         if (verification->has_thread)
             CHECK(uv_thread_join(&verification->thread) == 0); /* it does nothing more */

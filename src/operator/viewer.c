@@ -14,7 +14,7 @@ static enum status narrow(const struct viewer *viewer, const char **customer_id,
     if (viewer->customer_id == NULL)
         return STATUS_OK;
     if (*customer_id != NULL && strcmp(*customer_id, viewer->customer_id) != 0)
-        return error_set(error, STATUS_NOT_FOUND, "there is no such customer");
+        return error_not_found(error, "there is no such customer");
     *customer_id = viewer->customer_id;
     return STATUS_OK;
 }
@@ -30,7 +30,7 @@ enum status viewer_account(struct platform_store *store, const struct viewer *vi
     if (status != STATUS_OK)
         return status;
     if (viewer->customer_id != NULL && strcmp(read.player.customer_id, viewer->customer_id) != 0)
-        return error_set(error, STATUS_NOT_FOUND, "there is no such player");
+        return error_not_found(error, "there is no such player");
     *account = read;
     return STATUS_OK;
 }

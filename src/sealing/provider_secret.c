@@ -47,9 +47,8 @@ enum status provider_secret_add(const struct secrets *secrets, struct provider_r
                                 struct text secret, int64_t now_ms, struct error *error)
 {
     if (record->secrets[1].size != 0)
-        return error_set(error, STATUS_CONFLICT,
-                         "provider '%s' has two secrets already; retire '%s' first", record->id,
-                         provider_secret_name(&record->secrets[1]));
+        return error_conflict(error, "provider '%s' has two secrets already; retire '%s' first",
+                              record->id, provider_secret_name(&record->secrets[1]));
     record->secrets[1] = record->secrets[0];
     seal(secrets, record, secret, now_ms);
     make_kid(&record->secrets[0]);
@@ -65,11 +64,10 @@ enum status provider_secret_retire(struct provider_record *record, const char *n
            (secrets[at].size == 0 || strcmp(provider_secret_name(&secrets[at]), name) != 0))
         at++;
     if (at == PROVIDER_SECRETS_MAX)
-        return error_set(error, STATUS_NOT_FOUND, "provider '%s' has no secret '%.*s'", record->id,
-                         64, name);
+        return error_not_found(error, "provider '%s' has no secret '%.*s'", record->id, 64, name);
     if (secrets[1].size == 0)
-        return error_set(error, STATUS_CONFLICT,
-                         "it is the only secret of provider '%s'; add another first", record->id);
+        return error_conflict(error, "it is the only secret of provider '%s'; add another first",
+                              record->id);
     if (at == 0)
         secrets[0] = secrets[1];
     secrets[1] = (struct provider_secret){0};

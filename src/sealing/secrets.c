@@ -48,8 +48,7 @@ enum status secrets_make_key(const char *path, bool *made, struct error *error)
     if (status == STATUS_OK) {
         *made = link(draft.data, path) == 0;
         if (!*made && errno != EEXIST)
-            status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be made (%s)", path,
-                               strerror(errno));
+            status = error_unavailable(error, "%s: cannot be made (%s)", path, strerror(errno));
         (void)unlink(draft.data);
         (void)file_sync_directory(path);
     }
@@ -62,10 +61,11 @@ enum status secrets_open_key(struct secrets **secrets, const char *path, struct 
     struct buffer bytes = {0};
     enum status status = file_read_secret(path, SECRETS_KEY_SIZE, &bytes, error);
     if (status == STATUS_NOT_FOUND)
-        status = error_set(error, STATUS_UNAVAILABLE,
-                           "%s: there is no such file (the key of stored secrets); run: croupier "
-                           "migrate, or copy it from another instance",
-                           path);
+        status = error_unavailable(
+            error,
+            "%s: there is no such file (the key of stored secrets); run: croupier "
+            "migrate, or copy it from another instance",
+            path);
     else if (status == STATUS_OK && bytes.size != SECRETS_KEY_SIZE)
         status = error_set(error, STATUS_MALFORMED,
                            "%s: is not a key, which is %d bytes; restore it from a backup (secrets "

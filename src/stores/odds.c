@@ -22,16 +22,15 @@ enum status odds_store_open(struct odds_store **store, const struct odds_store_o
                 continue;
             const char *rest = uri.at + strlen(*scheme);
             if (rest[0] == '\0')
-                return error_set(error, STATUS_INVALID, "the odds store %s names no store",
-                                 *scheme);
+                return error_invalid(error, "the odds store %s names no store", *scheme);
             return engines[i]->open(store, options, rest, error);
         }
     }
     /* The URI may hold a password, so it is not quoted. */
-    return error_set(error, STATUS_INVALID,
-                     "this odds store is of no known kind; use embedded:DIRECTORY, redis://HOST, "
-                     "rediss://HOST, unix:PATH, redis+sentinel://HOSTS/SERVICE or "
-                     "rediss+sentinel://HOSTS/SERVICE");
+    return error_invalid(
+        error, "this odds store is of no known kind; use embedded:DIRECTORY, redis://HOST, "
+               "rediss://HOST, unix:PATH, redis+sentinel://HOSTS/SERVICE or "
+               "rediss+sentinel://HOSTS/SERVICE");
 }
 
 void odds_store_close(struct odds_store **store)
@@ -150,9 +149,9 @@ static enum status check_changes(const struct odds_change *changes, size_t count
         const struct odds_change *change = &changes[i];
         check_subject(change->kind, change->sport, &change->event);
         if (change->bytes != NULL && change->size > ODDS_VALUE_MAX)
-            return error_set(error, STATUS_INVALID,
-                             "a document of %zu bytes is larger than the %u bytes allowed",
-                             change->size, ODDS_VALUE_MAX);
+            return error_invalid(error,
+                                 "a document of %zu bytes is larger than the %u bytes allowed",
+                                 change->size, ODDS_VALUE_MAX);
         CHECK(change->expires_s <= ODDS_EXPIRES_MOST_S);
         CHECK(!change->renew || (change->bytes == NULL && change->expires_s > 0));
     }
@@ -278,8 +277,7 @@ enum status odds_store_list_events(struct odds_store *store, enum sport sport,
 enum status odds_store_back_up(struct odds_store *store, const char *path, struct error *error)
 {
     if (store->engine->back_up == NULL)
-        return error_set(error, STATUS_INVALID,
-                         "the odds store is a server, whose own tools make backups");
+        return error_invalid(error, "the odds store is a server, whose own tools make backups");
     return store->engine->back_up(store, path, error);
 }
 

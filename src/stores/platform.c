@@ -28,9 +28,8 @@ enum status platform_store_open(struct platform_store **store,
         return STATUS_OK;
     }
     /* This is not the URI itself, which may carry a password. */
-    return error_set(error, STATUS_INVALID,
-                     "platform store: unknown kind of store; write sqlite:FILE or "
-                     "postgresql://USER:PASSWORD@HOST:PORT/DATABASE");
+    return error_invalid(error, "platform store: unknown kind of store; write sqlite:FILE or "
+                                "postgresql://USER:PASSWORD@HOST:PORT/DATABASE");
 }
 
 void platform_store_act_as(struct platform_store *store, const char *who, const char *command)
@@ -71,8 +70,8 @@ enum status platform_store_back_up(struct platform_store *store, const char *to,
                                    struct error *error)
 {
     if (store->engine->back_up == NULL)
-        return error_set(error, STATUS_INVALID, "%s: is a server, whose own tools make backups",
-                         store->location);
+        return error_invalid(error, "%s: is a server, whose own tools make backups",
+                             store->location);
     return store->engine->back_up(store, to, path, error);
 }
 

@@ -63,7 +63,7 @@ enum status platform_conduct_judge(struct platform_store *store, const char *cal
     enum status status = store->engine->sql->read(store, &query, 1, error);
     return status != STATUS_OK || judging.found
                ? status
-               : error_set(error, STATUS_NOT_FOUND, "there is no sandbox %s", caller);
+               : error_not_found(error, "there is no sandbox %s", caller);
 }
 
 static enum status reset(struct sql_flight *flight, void *context, struct error *error)

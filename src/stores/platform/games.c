@@ -125,8 +125,8 @@ static enum status write_games(struct import *import, struct sql_flight *flight,
     enum status status = sql_flight_run(flight, false, error);
     for (size_t i = 0; i < written_count && status == STATUS_NOT_FOUND; i++)
         if (flight->queries[i].failed)
-            status = error_set(error, STATUS_NOT_FOUND, "game %s: there is no provider '%s'",
-                               written[i]->stored.id, written[i]->stored.provider_id);
+            status = error_not_found(error, "game %s: there is no provider '%s'",
+                                     written[i]->stored.id, written[i]->stored.provider_id);
     return status;
 }
 
@@ -224,8 +224,7 @@ static enum status check_listed(struct sql_flight *flight, struct text games, st
         for (size_t i = 0; i < flight->count && status == STATUS_OK; i++) {
             struct text id = flight->parameters[i].at[0].bytes;
             if (flight->queries[i].rows == 0)
-                status = error_set(error, STATUS_NOT_FOUND, "there is no game '%.*s'", (int)id.size,
-                                   id.at);
+                status = error_not_found(error, "there is no game '%.*s'", (int)id.size, id.at);
         }
     }
     return status;
@@ -239,7 +238,7 @@ static enum status may_put_policy(struct sql_flight *flight, void *context, stru
     SQL_ADD(customer->parameters, SQL_STRING(record->customer_id));
     enum status status = sql_flight_run(flight, false, error);
     if (status == STATUS_OK && customer->rows == 0)
-        return error_set(error, STATUS_NOT_FOUND, "there is no customer '%s'", record->customer_id);
+        return error_not_found(error, "there is no customer '%s'", record->customer_id);
     return status == STATUS_OK ? check_listed(flight, record->games, error) : status;
 }
 

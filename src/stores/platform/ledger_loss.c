@@ -29,7 +29,7 @@ enum status platform_ledger_accept_loss(struct platform_store *store, int64_t la
     if (store->ledger->check_end != NULL)
         status = store->ledger->check_end(store, end, error);
     if (status == STATUS_OK)
-        return error_set(error, STATUS_CONFLICT, "the ledger has lost nothing that is known of");
+        return error_conflict(error, "the ledger has lost nothing that is known of");
     if (status != STATUS_MALFORMED || end->last != last)
         return status;
     /* The row first: it may tell of an attempt that failed, but no loss goes without one. */

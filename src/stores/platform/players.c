@@ -63,7 +63,7 @@ enum status platform_player_open(struct platform_store *store, const char *custo
     if (!text_copy_plain(text_of(customer_id), wanted.customer_id, sizeof wanted.customer_id) ||
         !text_copy_plain(text_of(reference), wanted.reference, sizeof wanted.reference) ||
         !text_copy_plain(text_of(currency), wanted.currency, sizeof wanted.currency))
-        return error_set(error, STATUS_INVALID, "player: a field is too long, or no plain text");
+        return error_invalid(error, "player: a field is too long, or no plain text");
     player_id_generate(wanted.id);
     enum status status = player_table.check(&wanted, error);
     if (status != STATUS_OK)
@@ -73,7 +73,7 @@ enum status platform_player_open(struct platform_store *store, const char *custo
     if (status != STATUS_NOT_FOUND)
         return status;
     if (currency_is_withdrawn(text_of(currency)))
-        return error_set(error, STATUS_INVALID, "currency: %s is withdrawn", currency);
+        return error_invalid(error, "currency: %s is withdrawn", currency);
     status = sql_transact(store, add_player, &opening, error);
     if (status == STATUS_OK)
         *player = opening.opened;

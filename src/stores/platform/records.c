@@ -53,7 +53,7 @@ enum status record_looked_up(struct platform_store *store, const struct record_l
     const char *what = look_up->table->what;
     char damage[64];
     if (!look_up->found)
-        return error_set(error, STATUS_NOT_FOUND, "%s: there is no such %s", store->location, what);
+        return error_not_found(error, "%s: there is no such %s", store->location, what);
     if (look_up->sound)
         return STATUS_OK;
     (void)snprintf(damage, sizeof damage, "a %s is malformed", what);
@@ -231,7 +231,7 @@ enum status platform_changes_since(struct platform_store *store, uint64_t since,
 {
     struct sql_parameters parameters = {0};
     if (since > INT64_MAX)
-        return error_set(error, STATUS_INVALID, "revision out of range");
+        return error_invalid(error, "revision out of range");
     SQL_ADD(&parameters, SQL_INTEGER(since));
     return walk_records(store, STATEMENT_CHANGED, &parameters, visitor, &customer_table, revision,
                         error);
@@ -287,7 +287,7 @@ static enum status missing_or_newer(const struct platform_store *store, const ch
         return error_set(error, STATUS_EXISTS,
                          "%s: another writer changed this %s first; try again", store->location,
                          what);
-    return error_set(error, STATUS_NOT_FOUND, "%s: there is no such %s", store->location, what);
+    return error_not_found(error, "%s: there is no such %s", store->location, what);
 }
 
 /* A write that may change nothing. The images before and after tell why, and give the trail its
@@ -439,7 +439,7 @@ static enum status may_make(struct sql_flight *flight, void *context, struct err
     struct key_family *family = context;
     enum status status = find_family(flight, family, error);
     if (status == STATUS_OK && !family->maker_lives)
-        return error_set(error, STATUS_NOT_FOUND, "the key that makes it is over");
+        return error_not_found(error, "the key that makes it is over");
     if (status == STATUS_OK && family->count == KEYS_MADE_MAX)
         return error_set(error, STATUS_FULL, "the key has made %d that are live", KEYS_MADE_MAX);
     return status;

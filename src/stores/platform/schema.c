@@ -43,14 +43,15 @@ enum status schema_check(const struct platform_store *store, const struct schema
             "release's backup",
             store->location, schema->version);
     if (schema->version > newest)
-        return error_set(error, STATUS_INVALID,
-                         "%s: its schema %u is newer than this program's %u; use the croupier that "
-                         "upgraded it, or a newer one",
-                         store->location, schema->version, newest);
+        return error_invalid(
+            error,
+            "%s: its schema %u is newer than this program's %u; use the croupier that "
+            "upgraded it, or a newer one",
+            store->location, schema->version, newest);
     if (current && schema->version < newest)
-        return error_set(error, STATUS_INVALID,
-                         "%s: its schema %u is older than this program's %u; run: croupier migrate",
-                         store->location, schema->version, newest);
+        return error_invalid(
+            error, "%s: its schema %u is older than this program's %u; run: croupier migrate",
+            store->location, schema->version, newest);
     *version = schema->version;
     return STATUS_OK;
 }

@@ -137,8 +137,7 @@ static void make_root(const char *root)
 static enum status no_store(const struct lmdb_location *location, const char *yet,
                             struct error *error)
 {
-    return error_set(error, STATUS_UNAVAILABLE, "there is no odds store at %s%s", location->root,
-                     yet);
+    return error_unavailable(error, "there is no odds store at %s%s", location->root, yet);
 }
 
 /* The lock file is written through a map of it: where the disk has no room for its pages, that is a
@@ -368,9 +367,9 @@ static enum status check_format(struct opening *opening, const struct lmdb_locat
     case LMDB_NEWER_FORMAT:
         break;
     }
-    return error_set(error, STATUS_UNAVAILABLE,
-                     "the odds store at %s is of a newer format than this program knows",
-                     opening->env->data_path);
+    return error_unavailable(error,
+                             "the odds store at %s is of a newer format than this program knows",
+                             opening->env->data_path);
 }
 
 static enum status open_files(struct opening *opening, const struct lmdb_location *location,
@@ -408,8 +407,8 @@ static enum status open_folder(struct lmdb_env *env, const struct lmdb_location 
     if (env->folder < 0 || (!location->create && access(env->data_path, F_OK) != 0))
         return no_store(location, "", error);
     if (!claim_folder(env))
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "this process has the odds store at %s open already", location->root);
+        return error_unavailable(error, "this process has the odds store at %s open already",
+                                 location->root);
     enum status status = reserve_lock_file(env, error);
     return status == STATUS_OK ? open_files(&opening, location, error) : status;
 }

@@ -53,8 +53,7 @@ static int open_file(const struct lmdb_interest *interest, struct error *error)
 {
     int file = open(interest->path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
     if (file < 0)
-        (void)error_set(error, STATUS_UNAVAILABLE, "%s cannot be used: %s", interest->path,
-                        strerror(errno));
+        (void)error_unavailable(error, "%s cannot be used: %s", interest->path, strerror(errno));
     return file;
 }
 
@@ -103,8 +102,8 @@ static enum status write_notes(const struct lmdb_interest *interest, const struc
     for (size_t i = 0; i < count && written; i++)
         written = write_note(file, &notes[i]);
     enum status status = written ? STATUS_OK
-                                 : error_set(error, STATUS_UNAVAILABLE, "%s cannot be written: %s",
-                                             interest->path, strerror(errno));
+                                 : error_unavailable(error, "%s cannot be written: %s",
+                                                     interest->path, strerror(errno));
     (void)close(file);
     return status;
 }

@@ -385,9 +385,9 @@ enum status lmdb_store_publish(struct odds_store *base, const struct odds_change
         status = lmdb_values_publish(use.values, changes, count, error);
         /* A long-lived writer must not say that it has published where no server will look. */
         if (status == STATUS_OK && !lmdb_env_in_place(&use.values->env))
-            status = error_set(error, STATUS_UNAVAILABLE,
-                               "the odds store at %s was moved or replaced while it was written",
-                               store->location.root);
+            status = error_unavailable(
+                error, "the odds store at %s was moved or replaced while it was written",
+                store->location.root);
         status = lmdb_store_leave(&use, status);
     }
     uv_mutex_unlock(&store->publish_lock);

@@ -302,8 +302,7 @@ enum status lmdb_values_back_up(struct lmdb_values *values, const char *path, st
     struct copying copying = {.env = values->env.env};
     copying.descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (copying.descriptor < 0)
-        return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be made (%s)", path,
-                         strerror(errno));
+        return error_unavailable(error, "%s: cannot be made (%s)", path, strerror(errno));
     bool fault = !odds_guard_run(copy_body, &copying);
     if (!fault && copying.result == 0 && fsync(copying.descriptor) != 0)
         copying.result = errno;

@@ -24,7 +24,7 @@
 
 static bool invalid(struct error *error, const char *what)
 {
-    (void)error_set(error, STATUS_INVALID, "the address of the Redis odds store: %s", what);
+    (void)error_invalid(error, "the address of the Redis odds store: %s", what);
     return false;
 }
 

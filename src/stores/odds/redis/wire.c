@@ -79,8 +79,8 @@ enum status redis_tls_create(SSL_CTX **trust, const char *ca, struct error *erro
     if (!trusted) {
         ERR_clear_error();
         SSL_CTX_free(context);
-        return error_set(error, STATUS_INVALID, "the certificates to trust cannot be read: %s",
-                         ca != NULL ? ca : "the system's");
+        return error_invalid(error, "the certificates to trust cannot be read: %s",
+                             ca != NULL ? ca : "the system's");
     }
     *trust = context;
     return STATUS_OK;
@@ -146,7 +146,7 @@ enum status redis_wire_open(struct redis_wire **wire, uv_loop_t *loop,
     made->open = 2;
     if (problem != 0) {
         redis_wire_destroy(&made);
-        return error_set(error, STATUS_UNAVAILABLE, "%s", strerror(-problem));
+        return error_unavailable(error, "%s", strerror(-problem));
     }
     *wire = made;
     return STATUS_OK;

@@ -128,7 +128,7 @@ static enum status keep_rows(struct sql_flight *flight, void *context, struct er
     SQL_ADD(count_on->parameters, SQL_INTEGER(keeping->from), SQL_INTEGER(keeping->until));
     enum status status = sql_flight_run(flight, false, error);
     if (status == STATUS_OK && count_on->affected != 1)
-        return error_set(error, STATUS_CONFLICT, "somebody else has kept these sums");
+        return error_conflict(error, "somebody else has kept these sums");
     if (status != STATUS_OK)
         return status;
     for (size_t i = 0; i < keeping->rows.size / sizeof *rows; i++)

@@ -274,11 +274,11 @@ enum status platform_ledger_balance(struct platform_store *store, const char *pl
 {
     struct ledger_batch_player player = {.found = false};
     if (strlen(player_id) >= sizeof player.player_id)
-        return error_set(error, STATUS_NOT_FOUND, "there is no such player");
+        return error_not_found(error, "there is no such player");
     memcpy(player.player_id, player_id, strlen(player_id) + 1);
     enum status status = store->ledger->balances(store, &player, 1, error);
     if (status == STATUS_OK && !player.found)
-        return error_set(error, STATUS_NOT_FOUND, "there is no such player");
+        return error_not_found(error, "there is no such player");
     if (status == STATUS_OK)
         *account = player.account;
     return status;

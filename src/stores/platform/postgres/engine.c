@@ -70,9 +70,9 @@ static enum status read_version(struct postgres_store *store, uint32_t *version,
     if (status != STATUS_OK)
         return status;
     if (tables < 0)
-        return error_set(error, STATUS_INVALID,
-                         "%s: no schema of the search_path is there, or may be used by this user",
-                         store->location);
+        return error_invalid(
+            error, "%s: no schema of the search_path is there, or may be used by this user",
+            store->location);
     if (tables > 0)
         return read_applied(store, version, error);
     *version = 0;

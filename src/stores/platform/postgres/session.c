@@ -42,8 +42,7 @@ static enum status examine(struct postgres_store *store, char identity[POSTGRES_
     uint32_t version = 0;
     enum status status = postgres_run(store, queries, 2, error);
     if (status != STATUS_OK && strcmp(store->sqlstate, "42P01") == 0)
-        return error_set(error, STATUS_INVALID, "%s: is empty; run: croupier migrate",
-                         store->location);
+        return error_invalid(error, "%s: is empty; run: croupier migrate", store->location);
     if (status == STATUS_OK)
         status = schema_check(&store->base, &schema, true, &version, error);
     return status == STATUS_OK && queries[1].rows != 1
@@ -88,18 +87,19 @@ static enum status judge(struct postgres_store *store, const struct sql_row *row
                          struct error *error)
 {
     if (is_pooler(store, row))
-        return error_set(error, STATUS_INVALID, "%s: " POSTGRES_POOLER, store->location);
+        return error_invalid(error, "%s: " POSTGRES_POOLER, store->location);
     atomic_store(&store->facts->read_only, sql_flag(row, 0) || sql_flag(row, 8) ? 1U : 0U);
     if (sql_flag(row, 0))
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: is a standby, which can only be read; name the primary in [platform] "
-                         "store",
-                         store->location);
+        return error_unavailable(
+            error,
+            "%s: is a standby, which can only be read; name the primary in [platform] "
+            "store",
+            store->location);
     if (!sql_flag(row, 1))
-        return error_set(error, STATUS_INVALID,
-                         "%s: the database's encoding is not UTF8; make one with: createdb "
-                         "--encoding=UTF8 --template=template0",
-                         store->location);
+        return error_invalid(error,
+                             "%s: the database's encoding is not UTF8; make one with: createdb "
+                             "--encoding=UTF8 --template=template0",
+                             store->location);
     if (!text_copy_plain(sql_text(row, 4), identity, POSTGRES_IDENTITY_SIZE))
         return platform_damaged(&store->base, "the server does not say who it is", error);
     judge_durability(store, sql_flag(row, 5), sql_flag(row, 6));
@@ -173,9 +173,9 @@ enum status postgres_connect_any(struct postgres_store *store, bool create, stru
         log_event(store->log, LOG_WARNING, "platform store connected again",
                   LOG_STRING("store", store->location));
     if (replaced)
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: another database, or another state of it, has taken its place",
-                         store->location);
+        return error_unavailable(
+            error, "%s: another database, or another state of it, has taken its place",
+            store->location);
     return STATUS_OK;
 }
 
@@ -186,8 +186,8 @@ static enum status ensure_connection(struct postgres_store *store, struct error 
     if (store->connection != NULL)
         return STATUS_OK;
     if (store->snapshot)
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: the connection was lost, and with it the snapshot", store->location);
+        return error_unavailable(error, "%s: the connection was lost, and with it the snapshot",
+                                 store->location);
     return postgres_connect_any(store, false, error);
 }
 
@@ -217,8 +217,8 @@ enum status postgres_resume(struct postgres_store *store, struct error *error)
     postgres_renew(store);
     if (store->connection != NULL)
         return STATUS_OK;
-    return error_set(error, STATUS_UNAVAILABLE,
-                     "%s: the connection was lost, and with it the transaction", store->location);
+    return error_unavailable(error, "%s: the connection was lost, and with it the transaction",
+                             store->location);
 }
 
 /* ---- transactions ---------------------------------------------------------------------------- */
@@ -232,10 +232,11 @@ enum status postgres_end(struct postgres_store *store, enum status status, struc
     }
     if (status == STATUS_OK && store->warned) {
         store->unknown = true;
-        status = error_set(error, STATUS_UNAVAILABLE,
-                           "%s: the server warned while it committed; check whether the change was "
-                           "kept before you repeat it",
-                           store->location);
+        status = error_unavailable(
+            error,
+            "%s: the server warned while it committed; check whether the change was "
+            "kept before you repeat it",
+            store->location);
     }
     if (status != STATUS_OK && store->connection != NULL &&
         PQtransactionStatus(store->connection) != PQTRANS_IDLE) {
@@ -277,10 +278,11 @@ enum status postgres_may_commit(struct postgres_store *store, struct error *erro
     store->doubtful = waiting > 0;
     if (!store->doubtful)
         return STATUS_OK;
-    return error_set(error, STATUS_UNAVAILABLE,
-                     "%s: a commit waits for a synchronous standby that does not answer; until it "
-                     "does, nothing is written",
-                     store->location);
+    return error_unavailable(
+        error,
+        "%s: a commit waits for a synchronous standby that does not answer; until it "
+        "does, nothing is written",
+        store->location);
 }
 
 enum status postgres_transact(struct platform_store *base, sql_body *body, void *context,

@@ -61,9 +61,8 @@ static enum status lost(struct postgres_store *store, struct error *error)
     store->failed = true;
     store->unknown = store->commit_sent;
     store->repeatable = !store->commit_sent;
-    return error_set(error, STATUS_UNAVAILABLE, "%s: the connection was lost (%.300s)%s",
-                     store->location, reason[0] != '\0' ? reason : "closed by the server",
-                     outcome(store));
+    return error_unavailable(error, "%s: the connection was lost (%.300s)%s", store->location,
+                             reason[0] != '\0' ? reason : "closed by the server", outcome(store));
 }
 
 static void mark_failed(struct postgres_store *store)
@@ -85,8 +84,8 @@ static enum status timed_out(struct postgres_store *store, struct error *error)
 static enum status stopped(struct postgres_store *store, struct error *error)
 {
     mark_failed(store);
-    return error_set(error, STATUS_UNAVAILABLE, "%s: it is not waited for any more%s",
-                     store->location, outcome(store));
+    return error_unavailable(error, "%s: it is not waited for any more%s", store->location,
+                             outcome(store));
 }
 
 /* The handling of each SQLSTATE (PostgreSQL manual, appendix A); the longest matching row
@@ -275,10 +274,8 @@ static enum status refused(struct postgres_store *store, struct error *error)
     flatten(PQerrorMessage(store->connection), reason, sizeof reason);
     store->failed = true;
     if (strstr(reason, "unsupported startup parameter") != NULL)
-        return error_set(error, STATUS_INVALID, "%s: " POSTGRES_POOLER " (%.200s)", store->location,
-                         reason);
-    return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be reached (%.400s)", store->location,
-                     reason);
+        return error_invalid(error, "%s: " POSTGRES_POOLER " (%.200s)", store->location, reason);
+    return error_unavailable(error, "%s: cannot be reached (%.400s)", store->location, reason);
 }
 
 static enum status handshake(struct postgres_store *store, struct error *error)
@@ -296,9 +293,9 @@ static enum status handshake(struct postgres_store *store, struct error *error)
         return refused(store, error);
     int version = PQserverVersion(store->connection);
     if (version < POSTGRES_VERSION_MIN)
-        return error_set(error, STATUS_INVALID,
-                         "%s: is PostgreSQL %d.%d; croupier needs %d or newer", store->location,
-                         version / 10000, version % 10000, POSTGRES_VERSION_MIN / 10000);
+        return error_invalid(error, "%s: is PostgreSQL %d.%d; croupier needs %d or newer",
+                             store->location, version / 10000, version % 10000,
+                             POSTGRES_VERSION_MIN / 10000);
     CHECK(PQsetnonblocking(store->connection, 1) == 0);
     CHECK(PQenterPipelineMode(store->connection) == 1);
     store->counted = true;

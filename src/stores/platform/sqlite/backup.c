@@ -66,22 +66,20 @@ enum status sqlite_copy_to(struct sqlite_store *store, const char *path, struct 
     /* Only this user may read it, as it holds the whole store. It never replaces another file. */
     int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (descriptor < 0)
-        return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be made (%s)", path,
-                         strerror(errno));
+        return error_unavailable(error, "%s: cannot be made (%s)", path, strerror(errno));
     (void)close(descriptor);
     enum status status = STATUS_OK;
     if (sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-        status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be opened (%s)", path,
-                           to != NULL ? sqlite3_errmsg(to) : "no memory");
+        status = error_unavailable(error, "%s: cannot be opened (%s)", path,
+                                   to != NULL ? sqlite3_errmsg(to) : "no memory");
     if (status == STATUS_OK)
         status = copy_into(store, to, path, error);
     if (sqlite3_close(to) != SQLITE_OK && status == STATUS_OK)
-        status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be closed", path);
+        status = error_unavailable(error, "%s: cannot be closed", path);
     /* Everything was written and synced by SQLite; this makes the name last. */
     int reason = status == STATUS_OK ? file_sync_directory(path) : 0;
     if (reason != 0)
-        status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be written (%s)", path,
-                           strerror(reason));
+        status = error_unavailable(error, "%s: cannot be written (%s)", path, strerror(reason));
     if (status != STATUS_OK)
         (void)unlink(path); /* half a backup is none */
     return status;

@@ -124,7 +124,7 @@ enum status sqlite_failure(struct sqlite_store *store, struct error *error)
     if (kind == SQLITE_BUSY || kind == SQLITE_LOCKED)
         return locked(store, error);
     if (kind == SQLITE_ABORT) /* a function of ours failed, and says all of it (ids.c) */
-        return error_set(error, STATUS_UNAVAILABLE, "%s", detail);
+        return error_unavailable(error, "%s", detail);
     if ((kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN) && reason != 0)
         detail = strerror(reason);
     const struct failure_rule *rule = rule_of(code, kind);
@@ -177,9 +177,8 @@ enum status sqlite_first(struct sqlite_store *store, sqlite3_stmt *statement, bo
     int code = sqlite3_step(statement);
     if (index_guard_was_needed()) {
         (void)sqlite3_reset(statement);
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s-shm: was cut short while it was open; start croupier again",
-                         store->path);
+        return error_unavailable(
+            error, "%s-shm: was cut short while it was open; start croupier again", store->path);
     }
     if (code == SQLITE_ROW || code == SQLITE_DONE) {
         *found = code == SQLITE_ROW;
@@ -296,14 +295,13 @@ static enum status examine_directory(const char *path, struct error *error)
     const char *directory = dirname(copy);
     enum status status = STATUS_OK;
     if (stat(directory, &facts) != 0 && errno == ENOENT)
-        status = error_set(error, STATUS_UNAVAILABLE,
-                           "%s: there is no directory %s; make it, writable for user %u", path,
-                           directory, (unsigned)geteuid());
+        status =
+            error_unavailable(error, "%s: there is no directory %s; make it, writable for user %u",
+                              path, directory, (unsigned)geteuid());
     /* WAL needs files beside the database, so the directory matters as much as the file. */
     else if (faccessat(AT_FDCWD, directory, R_OK | W_OK | X_OK, AT_EACCESS) != 0)
-        status = error_set(error, STATUS_UNAVAILABLE,
-                           "%s: its directory %s cannot be written by user %u (%s)", path,
-                           directory, (unsigned)geteuid(), strerror(errno));
+        status = error_unavailable(error, "%s: its directory %s cannot be written by user %u (%s)",
+                                   path, directory, (unsigned)geteuid(), strerror(errno));
     memory_free(copy);
     return status;
 }
@@ -315,8 +313,7 @@ static enum status create_file(const char *path, struct error *error)
      * drops no lock. */
     int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
     if (descriptor < 0 && errno != EEXIST)
-        return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be made (%s)", path,
-                         strerror(errno));
+        return error_unavailable(error, "%s: cannot be made (%s)", path, strerror(errno));
     file_close(&descriptor);
     return STATUS_OK;
 }
@@ -331,27 +328,28 @@ static enum status examine_file(struct sqlite_store *store, bool create, struct 
     if (status != STATUS_OK)
         return status;
     if (missing != 0 && missing != ENOENT)
-        return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be reached (%s)", store->path,
-                         strerror(missing));
+        return error_unavailable(error, "%s: cannot be reached (%s)", store->path,
+                                 strerror(missing));
     /* SQLite would delete the log of an empty file. */
     if ((missing != 0 ? create : facts.st_size == 0) && sqlite_is_beside(store, "-last", &mark))
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: there is no database, and %s-last says that there was one; put it"
-                         " back or restore a backup, or remove %s-last to begin an empty ledger",
-                         store->path, store->path, store->path);
+        return error_unavailable(
+            error,
+            "%s: there is no database, and %s-last says that there was one; put it"
+            " back or restore a backup, or remove %s-last to begin an empty ledger",
+            store->path, store->path, store->path);
     if (missing != 0 && create)
         return create_file(store->path, error);
     if (missing != 0)
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: there is no such file; is its disk mounted? Where there never was"
-                         " one, run: croupier migrate",
-                         store->path);
+        return error_unavailable(
+            error,
+            "%s: there is no such file; is its disk mounted? Where there never was"
+            " one, run: croupier migrate",
+            store->path);
     if (!S_ISREG(facts.st_mode))
-        return error_set(error, STATUS_UNAVAILABLE, "%s: is not a regular file", store->path);
+        return error_unavailable(error, "%s: is not a regular file", store->path);
     if (faccessat(AT_FDCWD, store->path, R_OK | W_OK, AT_EACCESS) != 0)
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: cannot be read and written by user %u (%s)", store->path,
-                         (unsigned)geteuid(), strerror(errno));
+        return error_unavailable(error, "%s: cannot be read and written by user %u (%s)",
+                                 store->path, (unsigned)geteuid(), strerror(errno));
     return STATUS_OK;
 }
 
@@ -365,10 +363,11 @@ static enum status examine_read_only(struct sqlite_store *store, struct error *e
         store->reads && statvfs(store->path, &disk) == 0 && (disk.f_flag & ST_RDONLY) != 0;
     if (!store->immutable || !sqlite_is_beside(store, "-wal", &log) || log.st_size == 0)
         return STATUS_OK;
-    return error_set(error, STATUS_UNAVAILABLE,
-                     "%s-wal: holds changes that cannot be read on a read-only file system; copy"
-                     " the files to another",
-                     store->path);
+    return error_unavailable(
+        error,
+        "%s-wal: holds changes that cannot be read on a read-only file system; copy"
+        " the files to another",
+        store->path);
 }
 
 static int open_database(struct sqlite_store *store)
@@ -451,10 +450,11 @@ static enum status recognise(struct sqlite_store *store, bool *empty, struct err
     *empty = application == 0 && objects == 0;
     if (application == SQLITE_APPLICATION_ID || *empty)
         return STATUS_OK;
-    return error_set(error, STATUS_INVALID,
-                     "%s: is another program's database and was left alone; name another file in "
-                     "[platform] store",
-                     store->path);
+    return error_invalid(
+        error,
+        "%s: is another program's database and was left alone; name another file in "
+        "[platform] store",
+        store->path);
 }
 
 enum status sqlite_check_schema(struct sqlite_store *store, bool current, uint32_t *version,
@@ -492,10 +492,11 @@ static enum status ensure_wal(struct sqlite_store *store, struct error *error)
             (void)sqlite3_reset(statement);
             if (wal)
                 return STATUS_OK;
-            return error_set(error, STATUS_UNAVAILABLE,
-                             "%s: its file system cannot share memory between processes, which WAL "
-                             "needs (a network file system?); keep it on a local disk",
-                             store->path);
+            return error_unavailable(
+                error,
+                "%s: its file system cannot share memory between processes, which WAL "
+                "needs (a network file system?); keep it on a local disk",
+                store->path);
         }
         if (status != STATUS_TIMEOUT || clock_monotonic_ms() >= deadline)
             return status;
@@ -585,8 +586,7 @@ enum status sqlite_connect(struct sqlite_store *store, bool create, struct error
     int64_t read = 0;
     status = recognise(store, &empty, error);
     if (status == STATUS_OK && !create && empty)
-        status =
-            error_set(error, STATUS_INVALID, "%s: is empty; run: croupier migrate", store->path);
+        status = error_invalid(error, "%s: is empty; run: croupier migrate", store->path);
     else if (status == STATUS_OK && !create)
         status = sqlite_check_schema(store, true, &version, error);
     if (status == STATUS_OK && !store->immutable)
@@ -641,7 +641,6 @@ static enum status ready(struct sqlite_store *store, struct error *error)
 enum status sqlite_ready(struct sqlite_store *store, struct error *error)
 {
     if (platform_store_is_stopped(&store->base))
-        return error_set(error, STATUS_UNAVAILABLE, "%s: it is not waited for any more",
-                         store->path);
+        return error_unavailable(error, "%s: it is not waited for any more", store->path);
     return ready(store, error);
 }

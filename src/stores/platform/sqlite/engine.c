@@ -33,9 +33,8 @@ static enum status sqlite_open(struct platform_store **store,
 {
     const char *path = options->uri + strlen(platform_sqlite_engine.scheme);
     if (path[0] == '\0')
-        return error_set(error, STATUS_INVALID,
-                         "platform store: sqlite: needs a file; write "
-                         "sqlite:/var/lib/croupier/platform.db");
+        return error_invalid(error, "platform store: sqlite: needs a file; write "
+                                    "sqlite:/var/lib/croupier/platform.db");
     static pthread_once_t first_time = PTHREAD_ONCE_INIT;
     CHECK(pthread_once(&first_time, count_no_memory) == 0);
     struct buffer literal = {0}; /* SQLite gives ":memory:" a meaning; for us it is a file's name */

@@ -253,11 +253,11 @@ static enum status refuse(const struct open_files *files, struct flaw flaw, stru
 {
     if (flaw.what == NULL)
         return STATUS_OK;
-    return error_set(error, STATUS_UNAVAILABLE, "%s: %s; nothing more is written: %s",
-                     files->names[flaw.part], flaw.what,
-                     flaw.remedy != NULL ? flaw.remedy
-                                         : "stop croupier, put the files back or restore a backup, "
-                                           "and start it again");
+    return error_unavailable(
+        error, "%s: %s; nothing more is written: %s", files->names[flaw.part], flaw.what,
+        flaw.remedy != NULL ? flaw.remedy
+                            : "stop croupier, put the files back or restore a backup, "
+                              "and start it again");
 }
 
 enum status sqlite_files_expect(const struct sqlite_store *store, struct error *error)
@@ -304,8 +304,8 @@ static struct open_files *record(const struct sqlite_store *store, struct error 
     LIST_INSERT_HEAD(&all, files, others);
     if (reason == 0)
         return files;
-    (void)error_set(error, STATUS_UNAVAILABLE, "%s: its files cannot be watched (%s)", store->path,
-                    strerror(reason));
+    (void)error_unavailable(error, "%s: its files cannot be watched (%s)", store->path,
+                            strerror(reason));
     forget(files);
     return NULL;
 }
@@ -319,7 +319,7 @@ enum status sqlite_files_attach(struct sqlite_store *store, struct error *error)
     CHECK(sqlite3_file_control(store->database, "main", SQLITE_FCNTL_FILE_POINTER, &file) ==
           SQLITE_OK);
     if (file->pMethods->xShmMap(file, 0, INDEX_REGION, 0, &index) != SQLITE_OK || index == NULL)
-        return error_set(error, STATUS_UNAVAILABLE, "%s-shm: cannot be mapped", store->path);
+        return error_unavailable(error, "%s-shm: cannot be mapped", store->path);
     store->log_index = index;
     (void)pthread_mutex_lock(&lock);
     struct open_files *files = files_of(store->path);

@@ -70,10 +70,11 @@ static enum status check_names(const struct sqlite_store *store, struct error *e
             "would be lost; mount the directory that holds it",
             store->path);
     if (facts.stx_nlink > 1 && !store->immutable)
-        return error_set(error, STATUS_UNAVAILABLE,
-                         "%s: has a second name (a hard link), so its log may be kept elsewhere; "
-                         "remove the other name",
-                         store->path);
+        return error_unavailable(
+            error,
+            "%s: has a second name (a hard link), so its log may be kept elsewhere; "
+            "remove the other name",
+            store->path);
     return STATUS_OK;
 }
 
@@ -116,15 +117,16 @@ static enum status lock_file(const struct sqlite_store *store, const struct file
                 return STATUS_OK;
             (void)set_lock(use, F_UNLCK); /* its last user has ended since */
         } else if (errno != EAGAIN && errno != EACCES) {
-            return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be locked (%s)", store->path,
-                             strerror(errno));
+            return error_unavailable(error, "%s: cannot be locked (%s)", store->path,
+                                     strerror(errno));
         } else if (clock_monotonic_ms() >= deadline_ms) {
-            return error_set(error, STATUS_UNAVAILABLE,
-                             logged ? "%s: another process opens it and does not go on; try again"
-                                    : "%s: another process has this database open and its log was "
-                                      "removed; stop that process first (fuser names it), and run "
-                                      "nothing before",
-                             store->path);
+            return error_unavailable(
+                error,
+                logged ? "%s: another process opens it and does not go on; try again"
+                       : "%s: another process has this database open and its log was "
+                         "removed; stop that process first (fuser names it), and run "
+                         "nothing before",
+                store->path);
         } else {
             clock_pause_ns(LOOK_AGAIN_NS);
         }
@@ -142,8 +144,8 @@ enum status sqlite_use_begin(struct sqlite_store *store, struct error *error)
     if (status == STATUS_OK && use == NULL && !store->immutable) {
         use = add_use(store->path);
         if (use == NULL)
-            status = error_set(error, STATUS_UNAVAILABLE, "%s: cannot be opened (%s)", store->path,
-                               strerror(errno));
+            status =
+                error_unavailable(error, "%s: cannot be opened (%s)", store->path, strerror(errno));
     }
     if (use != NULL) {
         use->handles++;

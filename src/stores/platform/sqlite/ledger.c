@@ -27,7 +27,7 @@ struct writing {
 
 static enum status refuse(const struct writing *writing, const char *why, struct error *error)
 {
-    return error_set(error, STATUS_INVALID, "%s: %s", writing->store->path, why);
+    return error_invalid(error, "%s: %s", writing->store->path, why);
 }
 
 /* Runs a statement that has to change one row, with as many of the values as it has parameters. If

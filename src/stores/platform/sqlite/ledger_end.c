@@ -63,7 +63,7 @@ static size_t own_slot(void)
 
 static enum status failed(const char *path, struct error *error)
 {
-    return error_set(error, STATUS_UNAVAILABLE, "%s: cannot be used (%s)", path, strerror(errno));
+    return error_unavailable(error, "%s: cannot be used (%s)", path, strerror(errno));
 }
 
 static enum status read_slots(const char *path, struct watermark slots[SLOTS], struct error *error)
@@ -307,8 +307,7 @@ enum status sqlite_ledger_accept_end(struct platform_store *base, int64_t last, 
         return status;
     status = sqlite_ids_last(store, &now, error);
     if (status == STATUS_OK && now != last)
-        status = error_set(error, STATUS_CONFLICT, "the ledger ends with transaction %lld now",
-                           (long long)now);
+        status = error_conflict(error, "the ledger ends with transaction %lld now", (long long)now);
     if (status == STATUS_OK)
         status = id_index_beyond(store->path, store->ledger, last, true, &beyond, error);
     if (status == STATUS_OK)
@@ -336,6 +335,6 @@ enum status sqlite_mark(struct sqlite_store *store, int64_t number,
     memcpy(mark.hash, hash, sizeof mark.hash);
     int reason = write_mark(store, &mark);
     return reason == 0 ? STATUS_OK
-                       : error_set(error, STATUS_UNAVAILABLE, "%s-last: cannot be written (%s)",
-                                   store->path, strerror(reason));
+                       : error_unavailable(error, "%s-last: cannot be written (%s)", store->path,
+                                           strerror(reason));
 }

@@ -158,9 +158,8 @@ enum status sqlite_row_load(struct sqlite_store *store, int64_t number, struct l
     if (status != STATUS_OK)
         return status;
     const struct sql_row columns = sqlite_sql_row(&statement);
-    status =
-        found ? read_verified(store, &columns, row, error)
-              : error_set(error, STATUS_NOT_FOUND, "%s: a transaction is not there", store->path);
+    status = found ? read_verified(store, &columns, row, error)
+                   : error_not_found(error, "%s: a transaction is not there", store->path);
     (void)sqlite3_reset(statement);
     return status;
 }

@@ -30,7 +30,7 @@ void id_temporary_name(char name[ID_NAME_SIZE])
 
 static enum status failed(struct error *error, const char *what)
 {
-    return error_set(error, STATUS_UNAVAILABLE, "%s: %s", what, strerror(errno));
+    return error_unavailable(error, "%s: %s", what, strerror(errno));
 }
 
 /* A user that may read the database may list the directory; a user that may write the database may
@@ -61,15 +61,15 @@ enum status id_directory_open(struct id_directory *directory, const char *databa
     if (status == STATUS_OK) {
         opened.descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (opened.descriptor < 0)
-            status = errno == ENOENT ? error_set(error, STATUS_NOT_FOUND, "there is none")
-                                     : failed(error, path);
+            status =
+                errno == ENOENT ? error_not_found(error, "there is none") : failed(error, path);
     }
     memory_free(path);
     if (status == STATUS_OK && made) {
         status = adopt_mode(opened.descriptor, &opened.database, error);
         int reason = status == STATUS_OK ? file_sync_directory(database) : 0;
         if (reason != 0)
-            status = error_set(error, STATUS_UNAVAILABLE, "fsync: %s", strerror(reason));
+            status = error_unavailable(error, "fsync: %s", strerror(reason));
     }
     if (status == STATUS_OK)
         *directory = opened;

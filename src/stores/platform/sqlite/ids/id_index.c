@@ -389,10 +389,11 @@ static enum status find_in(struct id_index *index, const struct id_part *part,
         return STATUS_OK;
     }
     id_run_reject(index, part->run);
-    return error_set(error, STATUS_UNAVAILABLE,
-                     "%s-ids/%lld-%lld.run: the index of transaction ids is damaged there, and "
-                     "will be made again",
-                     index->database, (long long)part->first, (long long)part->last);
+    return error_unavailable(
+        error,
+        "%s-ids/%lld-%lld.run: the index of transaction ids is damaged there, and "
+        "will be made again",
+        index->database, (long long)part->first, (long long)part->last);
 }
 
 enum status id_index_find(struct id_index *index, uint64_t key, int64_t after, int64_t *numbers,
@@ -402,7 +403,7 @@ enum status id_index_find(struct id_index *index, uint64_t key, int64_t after, i
     struct search search = {key, id_filter_bits(index->identity, key), after, numbers, room, 0};
     CHECK(after < INT64_MAX && room > 0);
     if (!index->whole)
-        return error_set(error, STATUS_UNAVAILABLE, "the index of transaction ids is not complete");
+        return error_unavailable(error, "the index of transaction ids is not complete");
     uv_mutex_lock(&index->lock);
     /* Fetches the memory of all parts at once, rather than one after the other. */
     for (size_t i = 0; i < index->count; i++)
@@ -461,8 +462,8 @@ enum status id_index_beyond(const char *database, const uint8_t identity[ID_IDEN
             *last = run->header.last;
         id_run_close(&run);
         if (deletes && unlinkat(directory.descriptor, files[i].name, 0) != 0 && errno != ENOENT)
-            status = error_set(error, STATUS_UNAVAILABLE, "%s-ids/%s: cannot be deleted (%s)",
-                               database, files[i].name, strerror(errno));
+            status = error_unavailable(error, "%s-ids/%s: cannot be deleted (%s)", database,
+                                       files[i].name, strerror(errno));
     }
     memory_free(files);
     id_directory_close(&directory);

@@ -105,7 +105,7 @@ static enum status publish(const struct step *step, struct error *error)
 {
     int directory = step->directory->descriptor;
     if (renameat(directory, step->temporary, directory, step->name) != 0)
-        return error_set(error, STATUS_UNAVAILABLE, "rename: %s", strerror(errno));
+        return error_unavailable(error, "rename: %s", strerror(errno));
     enum status status = id_directory_sync(step->directory, error);
     if (status != STATUS_OK)
         (void)unlinkat(directory, step->name, 0);

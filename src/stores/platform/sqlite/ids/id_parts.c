@@ -73,7 +73,7 @@ enum status id_parts_compare(struct id_index *index, const struct id_directory *
     if (status != STATUS_OK || state == index->state)
         return status;
     relaxed_store(&index->outdated, true);
-    return error_set(error, STATUS_CONFLICT, "another process has changed them");
+    return error_conflict(error, "another process has changed them");
 }
 
 void id_parts_wake(struct id_index *index)

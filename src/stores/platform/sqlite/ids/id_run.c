@@ -123,7 +123,7 @@ static enum status load(struct id_run *run, const uint8_t identity[ID_IDENTITY_S
     struct stat facts;
     struct id_run_header *header = &run->header;
     if (fstat(run->descriptor, &facts) != 0)
-        return error_set(error, STATUS_UNAVAILABLE, "%s", strerror(errno));
+        return error_unavailable(error, "%s", strerror(errno));
     if (!S_ISREG(facts.st_mode) || facts.st_size < ID_BLOCK_SIZE || !read_header(run, header))
         return malformed(error, "it is truncated, or its header is damaged");
     enum status status = check_header(header, &facts, identity, error);
