@@ -187,6 +187,14 @@ class Authority:
         extensions.write_text(f"subjectAltName={subject}\n")
         self._openssl("req", *self._new_key(name), "-subj", f"/CN={name}", "-out", request)
         made = self.directory / f"{name}.crt"
-        self._openssl("x509", "-req", "-in", request, "-CA", self.file, "-CAkey", self.directory / f"{self.name}.key",
-                      "-CAcreateserial", "-days", days, "-extfile", extensions, "-out", made)
+        authority = ["-in", request, "-extfile", extensions, "-out", made, "-CA" if days >= 0 else "-cert", self.file,
+                     "-CAkey" if days >= 0 else "-keyfile", self.directory / f"{self.name}.key"]
+        if days >= 0:
+            self._openssl("x509", "-req", "-CAcreateserial", "-days", days, *authority)
+        else:  # OpenSSL 3.5 refuses a negative -days
+            config = self.directory / "ca.conf"
+            (self.directory / "ca.index").touch()
+            config.write_text(f"[ca]\ndefault_ca = it\n[it]\ndatabase = {self.directory}/ca.index\nnew_certs_dir = {self.directory}\n"
+                              "rand_serial = yes\ndefault_md = sha256\npolicy = any\n[any]\ncommonName = supplied\n")
+            self._openssl("ca", "-batch", "-notext", "-config", config, "-startdate", "20200101000000Z", "-enddate", "20200102000000Z", *authority)
         return made, self.directory / f"{name}.key"
