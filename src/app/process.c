@@ -43,8 +43,7 @@ static uint64_t count_descriptors(void)
     int descriptor = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *directory = descriptor < 0 ? NULL : fdopendir(descriptor);
     if (directory == NULL) {
-        if (descriptor >= 0)
-            (void)close(descriptor);
+        file_close(&descriptor);
         return 0;
     }
     while (readdir(directory) != NULL)

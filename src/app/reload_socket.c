@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 
 #define BACKLOG 16
@@ -97,10 +98,8 @@ static int listen_in(int directory, enum reload_question question)
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     (void)unlink(name.sun_path);
     if (descriptor >= 0 && (bind(descriptor, (struct sockaddr *)&name, sizeof name) != 0 ||
-                            listen(descriptor, BACKLOG) != 0)) {
-        (void)close(descriptor);
-        return -1;
-    }
+                            listen(descriptor, BACKLOG) != 0))
+        file_close(&descriptor);
     return descriptor;
 }
 
@@ -114,8 +113,7 @@ struct reload_socket *reload_socket_create(uv_loop_t *loop, enum reload_question
                   LOG_STRING("command", questions[question].name),
                   LOG_STRING("reason", directory < 0 ? "no directory is this user's alone"
                                                      : strerror(errno)));
-        if (directory >= 0)
-            (void)close(directory);
+        file_close(&directory);
         return NULL;
     }
     struct reload_socket *socket = memory_alloc_zeroed(1, sizeof *socket);
@@ -199,8 +197,7 @@ static enum status connect_anywhere(int descriptor, long process, enum reload_qu
             directory >= 0 && connect(descriptor, (struct sockaddr *)&name, sizeof name) == 0;
         if (!connected && errno != ENOENT && errno != ENOTDIR && errno != ECONNREFUSED)
             failure = errno;
-        if (directory >= 0)
-            (void)close(directory);
+        file_close(&directory);
         if (connected)
             return STATUS_OK;
     }

@@ -253,8 +253,7 @@ static void end_export(struct export *export, const struct command_line *line,
     json_array(json, "totals");
     for (size_t i = 0; i < count_totals(&export->printed); i++)
         write_total(json, total_at(&export->printed, i));
-    json_end(json);
-    json_end(json);
+    json_end_all(json);
     buffer_append_char(json->out, '\n');
 }
 

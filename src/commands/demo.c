@@ -18,6 +18,7 @@
 
 #include "app/app.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "demo/crowd.h"
@@ -464,8 +465,7 @@ static void let_go(struct demo *demo)
     odds_store_close(&demo->odds);
     log_destroy(&demo->log);
     config_release(&demo->config);
-    if (demo->lock >= 0)
-        (void)close(demo->lock);
+    file_close(&demo->lock);
     OPENSSL_cleanse(&demo->keys, sizeof demo->keys);
     demo_casino_clear(&demo->casino);
     buffer_free(&demo->operator_listen);

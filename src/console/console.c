@@ -251,8 +251,7 @@ static void reply_error(struct http_request *request, const struct http_error *e
         json_string(&json, "changed_by", call->changed_by);
         json_time(&json, "changed_at", call->changed_ms);
     }
-    json_end(&json);
-    json_end(&json);
+    json_end_all(&json);
     if (error == &error_token_not_good)
         http_request_add_field(request, TEXT("WWW-Authenticate"),
                                TEXT("Bearer error=\"invalid_token\""));

@@ -12,6 +12,7 @@
 
 #include "base/base62.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "http/internal.h"
 
@@ -406,8 +407,7 @@ void http_server_destroy(struct http_server **server)
     struct http_server *gone = memory_take(server);
     CHECK(uv_is_closing((uv_handle_t *)&gone->sweep) && gone->connection_count == 0);
     memory_free(gone->spare_exchange);
-    if (gone->reserve >= 0)
-        (void)close(gone->reserve);
+    file_close(&gone->reserve);
     buffer_free(&gone->cipher);
     memory_free(gone->plain_buffer);
     memory_free(gone->read_buffer);

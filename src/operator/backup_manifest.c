@@ -34,8 +34,7 @@ void backup_manifest_write(const struct backup_manifest *manifest, struct buffer
         json_hex(&json, "sha256", print->sha256, sizeof print->sha256);
         json_end(&json);
     }
-    json_end(&json);
-    json_end(&json);
+    json_end_all(&json);
     buffer_append_char(out, '\n');
 }
 

@@ -43,10 +43,8 @@ const char *ledger_operation_name(enum ledger_operation operation)
 
 bool ledger_operation_parse(struct text name, enum ledger_operation *operation)
 {
-    size_t at = text_find(name, operations, LEDGER_OPERATION_COUNT);
-    if (at < LEDGER_OPERATION_COUNT)
-        *operation = (enum ledger_operation)at;
-    return at < LEDGER_OPERATION_COUNT;
+    static const struct enum_names kept = {operations, LEDGER_OPERATION_COUNT};
+    return enum_read(&kept, name, operation);
 }
 
 const char *ledger_outcome_name(enum ledger_outcome outcome)

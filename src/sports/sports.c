@@ -21,8 +21,7 @@ static struct answer *make_list(sport_set allowed, struct answer_counts *counts)
         json_string(&json, "name", sport_name((enum sport)i));
         json_end(&json);
     }
-    json_end(&json);
-    json_end(&json);
+    json_end_all(&json);
     struct answer *answer = answer_create(buffer_text(&body), counts);
     answer_compress(answer);
     buffer_free(&body);
