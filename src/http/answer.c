@@ -32,6 +32,9 @@
  * again. */
 #define GZIP_LEVEL 5
 #define ZSTD_LEVEL 8
+#define ZSTD_MATCH_LEAST 6    /* bytes: what two bodies have alike is long */
+#define ZSTD_SMALL (1U << 16) /* bytes of both bodies, for which a table of 2^15 places is enough */
+#define ZSTD_HASH_SMALL 15
 #define ZSTD_WINDOW_USUAL 21 /* of that level, as the logarithm to base 2 */
 #define ZSTD_WINDOW_MOST 23  /* every client must take it (RFC 9842 section 2.1.1) */
 
@@ -334,7 +337,12 @@ static size_t write_difference(const struct difference *difference, struct text 
     CHECK(context != NULL);
     (void)ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, ZSTD_LEVEL);
     (void)ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
-    if (difference->from->plain->body_size + body.size > (size_t)1 << ZSTD_WINDOW_USUAL)
+    (void)ZSTD_CCtx_setParameter(context, ZSTD_c_strategy, ZSTD_lazy);
+    (void)ZSTD_CCtx_setParameter(context, ZSTD_c_minMatch, ZSTD_MATCH_LEAST);
+    size_t both = difference->from->plain->body_size + body.size;
+    if (both <= ZSTD_SMALL)
+        (void)ZSTD_CCtx_setParameter(context, ZSTD_c_hashLog, ZSTD_HASH_SMALL);
+    if (both > (size_t)1 << ZSTD_WINDOW_USUAL)
         (void)ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, ZSTD_WINDOW_MOST);
     (void)ZSTD_CCtx_refPrefix(context, difference->from->plain->body,
                               difference->from->plain->body_size);
