@@ -504,6 +504,23 @@ static enum status ensure_wal(struct sqlite_store *store, struct error *error)
     }
 }
 
+#define BUSY_PAUSE_NS ((uint64_t)250 * 1000)
+
+/* SQLite calls this while another handle has the lock; it gives up by 0. The pauses of
+ * sqlite3_busy_timeout grow to 100 ms, and the ledger would wait as much longer than the lock is
+ * held. */
+static int on_busy(void *context, int before)
+{
+    struct sqlite_store *store = context;
+    uint64_t now_ms = clock_monotonic_ms();
+    if (before == 0)
+        store->busy_since_ms = now_ms;
+    if (now_ms >= store->busy_since_ms + store->timeout_ms)
+        return 0;
+    clock_pause_ns(BUSY_PAUSE_NS);
+    return 1;
+}
+
 #define STEPS_BETWEEN_LOOKS 100000 /* of SQLite's machine: some milliseconds */
 
 /* SQLite calls this during statements that take long. It ends the statement by another result than
@@ -525,7 +542,7 @@ static int on_progress(void *context)
 static void configure(struct sqlite_store *store)
 {
     CHECK(sqlite3_extended_result_codes(store->database, 1) == SQLITE_OK);
-    CHECK(sqlite3_busy_timeout(store->database, (int)store->timeout_ms) == SQLITE_OK);
+    CHECK(sqlite3_busy_handler(store->database, on_busy, store) == SQLITE_OK);
     /* None of these reads the file, so none can fail on account of it. DEFENSIVE and
      * trusted_schema: a schema that was tampered with gets no functions to call. */
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) == SQLITE_OK);
