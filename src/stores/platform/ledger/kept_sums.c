@@ -12,7 +12,6 @@
  * takes longer there than all the rest.
  */
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "stores/platform/ledger/reads.h"
 #include "stores/platform_sums.h"
@@ -29,46 +28,12 @@ struct kept_row {
     char texts[TEXTS - 1][GAME_REFERENCE_SIZE]; /* customer, currency, provider, game, operation */
     char kind[16];
     int64_t integers[INTEGERS]; /* transfer, raised, entries, movement */
-    uint32_t next;              /* row of its chain, from 1; 0: the last */
 };
-#define KEYS 2 /* of the integers; the others are sums */
-#define CHAINS 4096
 
 struct keeping {
     int64_t from, until; /* numbers */
     struct buffer rows;
-    uint64_t seed;
-    uint32_t chains[CHAINS]; /* by hash: their first rows */
 };
-
-static bool are_of_one_sum(const struct kept_row *one, const struct kept_row *other)
-{
-    bool same = one->day == other->day && strcmp(one->kind, other->kind) == 0 &&
-                memcmp(one->integers, other->integers, KEYS * sizeof one->integers[0]) == 0;
-    for (int i = 0; i < TEXTS - 1 && same; i++)
-        same = strcmp(one->texts[i], other->texts[i]) == 0;
-    return same;
-}
-
-/* SQLite gives a row for each entry: to group them there takes as long as all the rest. */
-static void add_up(struct keeping *keeping, struct kept_row *row)
-{
-    uint64_t hash = hash_string(keeping->seed, row->kind);
-    for (int i = 0; i < TEXTS - 1; i++)
-        hash = hash_string(hash, row->texts[i]);
-    uint32_t *chain = &keeping->chains[hash % CHAINS];
-    struct kept_row *rows = (struct kept_row *)(void *)keeping->rows.data;
-    uint32_t at = *chain;
-    while (at != 0 && !are_of_one_sum(&rows[at - 1], row))
-        at = rows[at - 1].next;
-    for (int i = KEYS; i < INTEGERS && at != 0; i++)
-        rows[at - 1].integers[i] += row->integers[i];
-    if (at != 0)
-        return;
-    row->next = *chain;
-    buffer_append(&keeping->rows, row, sizeof *row);
-    *chain = (uint32_t)(keeping->rows.size / sizeof *row);
-}
 
 static enum status take_row(void *context, const struct sql_row *row, struct error *error)
 {
@@ -81,7 +46,7 @@ static enum status take_row(void *context, const struct sql_row *row, struct err
         kept.integers[i] = sql_integer(row, 1 + TEXTS + i);
     if (!sound)
         return error_set(error, STATUS_MALFORMED, "a sum of the ledger is malformed");
-    add_up(keeping, &kept);
+    buffer_append(&keeping->rows, &kept, sizeof kept);
     return STATUS_OK;
 }
 
@@ -142,7 +107,6 @@ static enum status keep_more(struct platform_store *store, struct keeping *keepi
     struct sql_parameters parameters =
         SQL_PARAMETERS(SQL_INTEGER(keeping->from), SQL_INTEGER(keeping->until));
     keeping->rows.size = 0;
-    memset(keeping->chains, 0, sizeof keeping->chains);
     enum status status =
         ledger_read(store, store->engine->texts->summed, &parameters, take_row, keeping, error);
     return status == STATUS_OK ? sql_transact(store, keep_rows, keeping, error) : status;
@@ -152,7 +116,7 @@ static enum status keep_more(struct platform_store *store, struct keeping *keepi
  * again. */
 bool platform_ledger_keep_sums(struct platform_store *store, int64_t least)
 {
-    struct keeping keeping = {.seed = hash_random_seed()};
+    struct keeping keeping = {0};
     struct error error = {.text = ""};
     int64_t complete = 0;
     enum status status =
