@@ -1,7 +1,7 @@
 /*
- * Tables of sets: a hash names the set, and within a set a new entry replaces the one that was used
- * longest ago. So entries in use stay as long as they fit, for any hashes. Players and transactions
- * have numbers without gaps and need no hash: each has one slot.
+ * Tables of sets: a hash names the set, and a new entry takes the place of one of a full set, of one
+ * after the other. Players and transactions have numbers without gaps and need no hash: each has one
+ * slot.
  *
  * A table is made with its first entry, so a handle that asks for little takes little.
  */
@@ -16,14 +16,10 @@
 #define PLAYERS 16384
 #define TRANSACTIONS 16384
 
-struct use {
-    uint32_t hash, used; /* `used`: when, by the cache's clock; 0: the slot is free */
-};
-
 /* Entries by an id, a string within them. */
 struct sets {
     size_t count, size, id_at; /* number of sets; size of an entry, and where its id stands */
-    struct use *uses;          /* WAYS a set; NULL: there is no entry yet */
+    uint32_t *hashes;          /* WAYS a set, 0: free; NULL: there is no entry yet */
     char *entries;
 };
 
@@ -35,7 +31,7 @@ _Static_assert(PLAYER_ID_SIZE >= CUSTOMER_ID_SIZE, "an id of either fits");
 
 struct ledger_cache {
     uint64_t seed;
-    uint32_t clock;
+    size_t replaced; /* entries */
     struct sets accounts, numbers;
     struct cached_player *players;
     struct cached_transaction *transactions;
@@ -56,9 +52,9 @@ void ledger_cache_destroy(struct ledger_cache **cache)
 {
     if (*cache == NULL)
         return;
-    memory_free((*cache)->accounts.uses);
+    memory_free((*cache)->accounts.hashes);
     memory_free((*cache)->accounts.entries);
-    memory_free((*cache)->numbers.uses);
+    memory_free((*cache)->numbers.hashes);
     memory_free((*cache)->numbers.entries);
     memory_free((*cache)->players);
     memory_free((*cache)->transactions);
@@ -68,57 +64,49 @@ void ledger_cache_destroy(struct ledger_cache **cache)
 
 void ledger_cache_forget_accounts(struct ledger_cache *cache)
 {
-    if (cache->accounts.uses != NULL)
-        memset(cache->accounts.uses, 0, ACCOUNT_SETS * WAYS * sizeof cache->accounts.uses[0]);
+    if (cache->accounts.hashes != NULL)
+        memset(cache->accounts.hashes, 0, ACCOUNT_SETS * WAYS * sizeof cache->accounts.hashes[0]);
 }
 
 /* ---- by id ----------------------------------------------------------------------------------- */
 
-/* The time of a use. After it has gone round, what seems newest is merely kept for longer. */
-static uint32_t tick(struct ledger_cache *cache)
+static uint32_t mark_of(uint64_t hash)
 {
-    cache->clock++;
-    if (cache->clock == 0) /* 0 marks a free slot */
-        cache->clock = 1;
-    return cache->clock;
+    return (uint32_t)(hash >> 32) | 1;
 }
 
-static void *find(struct ledger_cache *cache, struct sets *sets, const char *id)
+static void *find(const struct ledger_cache *cache, const struct sets *sets, const char *id)
 {
     uint64_t hash = hash_string(cache->seed, id);
     size_t at = hash % sets->count * WAYS;
-    for (size_t end = at + WAYS; at < end && sets->uses != NULL; at++) {
-        struct use *use = &sets->uses[at];
+    for (size_t end = at + WAYS; at < end && sets->hashes != NULL; at++) {
         char *entry = sets->entries + at * sets->size;
-        if (use->used != 0 && use->hash == (uint32_t)(hash >> 32) &&
-            strcmp(entry + sets->id_at, id) == 0) {
-            use->used = tick(cache);
+        if (sets->hashes[at] == mark_of(hash) && strcmp(entry + sets->id_at, id) == 0)
             return entry;
-        }
     }
     return NULL;
 }
 
-/* Takes the place of the entry that has the id, or else of the oldest of its set. */
 static void put(struct ledger_cache *cache, struct sets *sets, const void *entry)
 {
     const char *id = (const char *)entry + sets->id_at;
     uint64_t hash = hash_string(cache->seed, id);
     size_t first = hash % sets->count * WAYS;
-    if (sets->uses == NULL) {
-        sets->uses = memory_alloc_zeroed(sets->count * WAYS, sizeof sets->uses[0]);
+    size_t at = first;
+    if (sets->hashes == NULL) {
+        sets->hashes = memory_alloc_zeroed(sets->count * WAYS, sizeof sets->hashes[0]);
         sets->entries = memory_alloc_zeroed(sets->count * WAYS, sets->size);
     }
-    char *place = find(cache, sets, id);
-    size_t at = first;
+    const char *place = find(cache, sets, id);
     if (place != NULL)
         at = (size_t)(place - sets->entries) / sets->size;
     else
-        for (size_t way = 1; way < WAYS; way++)
-            if (sets->uses[first + way].used < sets->uses[at].used)
-                at = first + way;
+        while (at < first + WAYS && sets->hashes[at] != 0)
+            at++;
+    if (at == first + WAYS)
+        at = first + cache->replaced++ % WAYS;
     memcpy(sets->entries + at * sets->size, entry, sets->size);
-    sets->uses[at] = (struct use){(uint32_t)(hash >> 32), tick(cache)};
+    sets->hashes[at] = mark_of(hash);
 }
 
 struct ledger_stored *ledger_cache_account(struct ledger_cache *cache, const char *player_id)

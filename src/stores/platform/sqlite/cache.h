@@ -5,7 +5,7 @@
 /*
  * The cache of a handle of the SQLite ledger, as of the last commit that the handle knows of:
  * accounts of active players, the numbers of customers and players, players by number, and the
- * newest transactions. All of it is bounded: a new entry replaces the least recently used one.
+ * newest transactions. All of it is bounded: a new entry replaces another one.
  *
  * Players, numbers and transactions never change, so a cache lives as long as its connection.
  * Accounts change: the handle forgets them when another process has written, and SQLite compares
