@@ -1,9 +1,6 @@
 /* Stores what was seen of sandbox callers; see stores/platform_usage.h. */
 #include "stores/platform_usage.h"
 
-#include <string.h>
-
-#include "stores/platform/engine.h"
 #include "stores/platform/texts.h"
 #include "stores/platform/trail.h"
 

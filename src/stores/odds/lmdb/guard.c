@@ -12,8 +12,6 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stddef.h>
-#include <ucontext.h>
 
 #include "base/status.h"
 

@@ -12,10 +12,6 @@
  */
 #include "stores/odds/lmdb/interest.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "base/checksum.h"
 #include "base/clock.h"
 #include "base/file.h"

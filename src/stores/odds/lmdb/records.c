@@ -1,8 +1,6 @@
 /* Keys, headers and checksums of what the values environment holds. See records.h. */
 #include "stores/odds/lmdb/records.h"
 
-#include <stdio.h>
-
 #include "base/checksum.h"
 #include "base/clock.h"
 #include "stores/odds_engine.h"

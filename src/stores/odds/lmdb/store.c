@@ -19,8 +19,6 @@
  */
 #include "stores/odds/lmdb/store.h"
 
-#include <pthread.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"

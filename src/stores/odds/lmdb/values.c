@@ -14,10 +14,6 @@
  */
 #include "stores/odds/lmdb/values.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/lmdb/guard.h"

@@ -35,7 +35,6 @@
 #include "stores/odds/redis/connection.h"
 
 #include <stdlib.h>
-#include <strings.h>
 
 #include "base/clock.h"
 #include "base/hash.h"

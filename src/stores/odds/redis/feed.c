@@ -2,8 +2,6 @@
  * The feed's side of the Redis engine: SET, UNLINK, SCAN, a script of PEXPIRE and sorted sets.
  * Another feed may publish with the same commands.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"

@@ -8,7 +8,6 @@
  * that began after the start of the present window is kept: the configured window has become
  * longer.
  */
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

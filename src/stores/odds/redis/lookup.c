@@ -7,9 +7,6 @@
  */
 #include "stores/odds/redis/lookup.h"
 
-#include <netdb.h>
-#include <stdio.h>
-
 #include "base/errand.h"
 #include "base/memory.h"
 #include "stores/odds/redis/location.h"

@@ -3,7 +3,6 @@
  * own rights (ACL DRYRUN). The commands change nothing and bring little: they name an event and
  * members that do not exist, and a byte of a catalog. Redis's own error says what is missing.
  */
-#include <stdio.h>
 
 #include "stores/odds/redis/command.h"
 #include "stores/odds/redis/store.h"

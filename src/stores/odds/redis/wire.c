@@ -14,7 +14,6 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 
 #include "base/memory.h"
 #include "stores/odds.h"

@@ -12,7 +12,6 @@
 #include "stores/ledger_audit.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/threads.h"

@@ -8,8 +8,6 @@
  */
 #include "stores/platform/postgres/postgres.h"
 
-#include <stdio.h>
-
 #include "base/memory.h"
 #include "stores/platform/texts.h"
 

@@ -10,8 +10,6 @@
  */
 #include "stores/platform/postgres/postgres.h"
 
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "stores/platform/schema.h"
 #include "stores/platform/texts.h"

@@ -11,7 +11,6 @@
  */
 #include "stores/platform/postgres/uri.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/memory.h"

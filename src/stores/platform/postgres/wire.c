@@ -10,9 +10,7 @@
  * The server's own timeouts are a little shorter (uri.c), so that a server that is merely busy can
  * answer, and the connection survives.
  */
-#include <inttypes.h>
 #include <poll.h>
-#include <stdio.h>
 
 #include <openssl/ssl.h>
 

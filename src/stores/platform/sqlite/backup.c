@@ -3,9 +3,6 @@
  * mode that is a reader like any other, so a running server goes on writing. Later writes are not
  * in the copy, and stay in the log until the copy is made.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"

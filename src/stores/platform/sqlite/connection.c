@@ -11,13 +11,9 @@
  */
 #include "stores/platform/sqlite/sqlite.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <libgen.h>
-#include <stdio.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"

@@ -4,11 +4,7 @@
  */
 #include "stores/platform/sqlite/in_use.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
 #include <sys/queue.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"

@@ -4,9 +4,6 @@
  * ids, which are written after the commits of their rows. If the ledger ends before it, its newest
  * rows are lost, and a person decides: a backup, or `croupier wallet accept-loss`.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "base/checksum.h"
 #include "base/clock.h"

@@ -4,9 +4,6 @@
  */
 #include "stores/platform/sqlite/ids/id_index.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/platform/sqlite/ids/id_parts.h"

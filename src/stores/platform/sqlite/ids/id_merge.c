@@ -6,8 +6,6 @@
  * between leaves too many runs and never too few; the next process that opens the directory takes
  * the longest run and deletes the ones that it covers.
  */
-#include <errno.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "stores/platform/sqlite/ids/id_index.h"

@@ -1,8 +1,6 @@
 /* The parts of the index of ids: see id_parts.h. */
 #include "stores/platform/sqlite/ids/id_parts.h"
 
-#include <unistd.h>
-
 #include "base/memory.h"
 
 static struct id_part *append(struct id_index *index)

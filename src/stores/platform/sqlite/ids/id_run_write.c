@@ -2,7 +2,6 @@
 #include "stores/platform/sqlite/ids/id_run_write.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
