@@ -95,15 +95,13 @@ enum status cidr_parse(struct text text, struct cidr *cidr, struct error *error)
     struct text rest = text;
     struct text host = text_cut(&rest, '/');
     struct address address;
-    int shown = (int)(text.size < 64 ? text.size : 64);
     if (address_parse(host, &address) != STATUS_OK)
-        return error_invalid(error, "'%.*s' is not an address or CIDR block", shown,
-                             shown > 0 ? text.at : "");
+        return error_invalid(error, "'%.*s' is not an address or CIDR block", TEXT_SHOWN(text));
     bool dotted = memchr(host.at, ':', host.size) == NULL;
     uint64_t width = dotted ? 32 : 128;
     uint64_t prefix = width;
     if (rest.at != NULL && text_to_u64(rest, width, &prefix) != STATUS_OK)
-        return error_invalid(error, "'%.*s': the prefix length must be 0 to %d", shown, text.at,
+        return error_invalid(error, "'%.*s': the prefix length must be 0 to %d", TEXT_SHOWN(text),
                              (int)width);
     if (dotted)
         prefix += 96;
@@ -112,7 +110,7 @@ enum status cidr_parse(struct text text, struct cidr *cidr, struct error *error)
         char meant[CIDR_TEXT_SIZE];
         cidr_format(&block, meant);
         return error_invalid(error, "'%.*s' has bits set beyond its prefix; did you mean %s?",
-                             shown, text.at, meant);
+                             TEXT_SHOWN(text), meant);
     }
     *cidr = block;
     return STATUS_OK;

@@ -23,6 +23,10 @@ struct text {
         "" literal, sizeof(literal) - 1 \
     }
 
+/* For "%.*s": as much of a text as a message has room for. */
+#define TEXT_SHOWN(text) \
+    (int)((text).size < 64 ? (text).size : 64), (text).size > 0 ? (text).at : ""
+
 struct text text_of(const char *string); /* of a NUL-terminated string; NULL is the empty text */
 bool text_equals(struct text a, struct text b);
 bool text_equals_ignore_case(struct text a, struct text b); /* ASCII letters only */

@@ -74,24 +74,23 @@ static enum status read_section(struct reading *reading, struct text text, struc
         if (i == 0 || strcmp(settings[i].about.section, settings[i - 1].about.section) != 0)
             buffer_append_format(&names, "%s%s", i > 0 ? ", " : "", settings[i].about.section);
     (void)error_invalid(error, "there is no section [%.*s]; sections are %s",
-                        (int)(reading->section.size < 64 ? reading->section.size : 64),
-                        reading->section.at, buffer_string(&names));
+                        TEXT_SHOWN(reading->section), buffer_string(&names));
     buffer_free(&names);
     return STATUS_INVALID;
 }
 
 static enum status refuse_key(struct reading *reading, struct text key, struct error *error)
 {
-    int size = (int)(key.size < 64 ? key.size : 64);
     reading->in_unknown_section = reading->section.at == NULL;
     if (reading->in_unknown_section)
-        return error_invalid(error, "'%.*s' stands before the first [section]", size, key.at);
+        return error_invalid(error, "'%.*s' stands before the first [section]", TEXT_SHOWN(key));
     struct buffer names = {0};
     for (size_t i = 0; i < setting_count; i++)
         if (text_equals(reading->section, text_of(settings[i].about.section)))
             buffer_append_format(&names, "%s%s", names.size > 0 ? ", " : "", settings[i].about.key);
-    (void)error_invalid(error, "there is no setting '%.*s' in [%.*s]; there are %s", size, key.at,
-                        (int)reading->section.size, reading->section.at, buffer_string(&names));
+    (void)error_invalid(error, "there is no setting '%.*s' in [%.*s]; there are %s",
+                        TEXT_SHOWN(key), (int)reading->section.size, reading->section.at,
+                        buffer_string(&names));
     buffer_free(&names);
     return STATUS_INVALID;
 }

@@ -10,21 +10,14 @@
 #include "base/memory.h"
 #include "config/setting_texts.h"
 
-#define SHOWN_MAX 64 /* bytes of a refused value that are shown */
-
-static int shown(struct text value)
-{
-    return (int)(value.size < SHOWN_MAX ? value.size : SHOWN_MAX);
-}
-
 static enum status read_number(const struct setting *setting, char *value, void *field,
                                struct error *error)
 {
     uint64_t number;
     if (text_to_u64(text_of(value), setting->most, &number) != STATUS_OK || number < setting->least)
-        return error_invalid(error, "must be a whole number from %u to %u, and is '%.*s' (%s)",
-                             (unsigned)setting->least, (unsigned)setting->most,
-                             shown(text_of(value)), value, setting->about.what);
+        return error_invalid(error, "must be a whole number from %u to %u, and is '%.64s' (%s)",
+                             (unsigned)setting->least, (unsigned)setting->most, value,
+                             setting->about.what);
     *(uint32_t *)field = (uint32_t)number;
     return STATUS_OK;
 }
@@ -34,9 +27,9 @@ static enum status read_rate(const struct setting *setting, char *value, void *f
 {
     return rate_limit_read(text_of(value), field)
                ? STATUS_OK
-               : error_invalid(error,
-                               "must be REQUESTS/SECONDS, as in 300/60, or off, and is '%.*s' (%s)",
-                               shown(text_of(value)), value, setting->about.what);
+               : error_invalid(
+                     error, "must be REQUESTS/SECONDS, as in 300/60, or off, and is '%.64s' (%s)",
+                     value, setting->about.what);
 }
 
 /* "25%", or a number. */
@@ -49,8 +42,8 @@ static enum status read_share(const struct setting *setting, char *value, void *
         return read_number(setting, value, field, error);
     percent.size--;
     if (text_to_u64(percent, 100, &number) != STATUS_OK || number == 0)
-        return error_invalid(error, "must be from 1%% to 100%%, and is '%.*s' (%s)",
-                             shown(text_of(value)), value, setting->about.what);
+        return error_invalid(error, "must be from 1%% to 100%%, and is '%.64s' (%s)", value,
+                             setting->about.what);
     *(uint32_t *)field = CONFIG_PERCENT | (uint32_t)number;
     return STATUS_OK;
 }
@@ -101,8 +94,8 @@ static enum status read_listen(const struct setting *setting, char *value, void 
     struct address address;
     if (address_parse(host, &address) != STATUS_OK ||
         bracketed != (memchr(host.at, ':', host.size) != NULL))
-        return error_invalid(error, "'%s': '%.*s' is not an IP address; it %s", value, shown(host),
-                             host.at, form);
+        return error_invalid(error, "'%s': '%.*s' is not an IP address; it %s", value,
+                             TEXT_SHOWN(host), form);
     memcpy(listen.text, value, text.size + 1);
     address_format(&address, listen.host);
     listen.port = (uint16_t)port;
@@ -146,7 +139,7 @@ static enum status read_proxies(const struct setting *setting, char *value, void
             status = error_invalid(error,
                                    "'%.*s' would trust every client; list the addresses of the "
                                    "proxies",
-                                   shown(item), item.at);
+                                   TEXT_SHOWN(item));
         if (status != STATUS_OK) {
             error_prefix(error, "item %zu", count + 1);
             buffer_free(&blocks);
@@ -224,8 +217,8 @@ static enum status read_level(const struct setting *setting, char *value, void *
     (void)setting;
     return enum_read(&log_levels, text_of(value), field)
                ? STATUS_OK
-               : error_invalid(error, "must be error, warning, info or debug, and is '%.*s'",
-                               shown(text_of(value)), value);
+               : error_invalid(error, "must be error, warning, info or debug, and is '%.64s'",
+                               value);
 }
 
 static enum status read_format(const struct setting *setting, char *value, void *field,
@@ -234,8 +227,7 @@ static enum status read_format(const struct setting *setting, char *value, void 
     (void)setting;
     return enum_read(&log_formats, text_of(value), field)
                ? STATUS_OK
-               : error_invalid(error, "must be text or json, and is '%.*s'", shown(text_of(value)),
-                               value);
+               : error_invalid(error, "must be text or json, and is '%.64s'", value);
 }
 
 /* A row; `least` and `most` are those of a number. What it is for stands in help/settings.txt. */

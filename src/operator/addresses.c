@@ -24,7 +24,7 @@ static enum status set_address(const struct field *field, struct text text, void
     if (address_parse(text, &address) != STATUS_OK)
         return error_invalid(
             error, "'%.*s' is not one exact IP address (a block needs a customer with a key)",
-            (int)(text.size < 64 ? text.size : 64), text.size > 0 ? text.at : "");
+            TEXT_SHOWN(text));
     if (address_is_unspecified(&address))
         return error_invalid(error, "%.*s is no address that a client can have", (int)text.size,
                              text.at);

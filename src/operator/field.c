@@ -318,8 +318,7 @@ static enum status set_rate(const struct field *field, struct text text, void *r
                      error,
                      "'%.*s' is not a rate; write REQUESTS/SECONDS such as 600/60 (1 to %u "
                      "requests in 1 to %u seconds), or off",
-                     (int)(text.size < 64 ? text.size : 64), text.size > 0 ? text.at : "",
-                     RATE_REQUESTS_MAX, RATE_SECONDS_MAX);
+                     TEXT_SHOWN(text), RATE_REQUESTS_MAX, RATE_SECONDS_MAX);
 }
 
 const struct field_type field_rate = {write_rate, set_rate};

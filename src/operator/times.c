@@ -35,8 +35,7 @@ static enum status parse(struct text text, int64_t now_ms, int direction, int64_
     return error_invalid(error,
                          "'%.*s' is not a time; write 2027-01-31, 2027-01-31T18:00:00Z, or %s, "
                          "such as 90d, 12h, 30m",
-                         (int)(text.size < 64 ? text.size : 64), text.size > 0 ? text.at : "",
-                         direction > 0 ? "a time from now" : "how long ago");
+                         TEXT_SHOWN(text), direction > 0 ? "a time from now" : "how long ago");
 }
 
 enum status time_parse_ahead(struct text text, int64_t now_ms, int64_t *time_ms,
@@ -47,8 +46,7 @@ enum status time_parse_ahead(struct text text, int64_t now_ms, int64_t *time_ms,
     if (status != STATUS_OK)
         return status;
     if (parsed_ms <= now_ms || parsed_ms > TIME_MAX_MS)
-        return error_invalid(error, "'%.*s' is not in the future%s",
-                             (int)(text.size < 64 ? text.size : 64), text.at,
+        return error_invalid(error, "'%.*s' is not in the future%s", TEXT_SHOWN(text),
                              parsed_ms > now_ms ? " of this calendar" : "");
     *time_ms = parsed_ms;
     return STATUS_OK;

@@ -39,8 +39,7 @@ enum status sport_set_parse(struct text list, sport_set *set, struct error *erro
             return error_invalid(error,
                                  "'%.*s' is not a sport; sports are cricket, football, tennis, "
                                  "horse-racing, greyhound-racing, or all, or none",
-                                 (int)(name.size < 64 ? name.size : 64),
-                                 name.size > 0 ? name.at : "");
+                                 TEXT_SHOWN(name));
         found |= SPORT_BIT(sport);
     } while (rest.at != NULL);
     *set = found;
