@@ -37,8 +37,8 @@ struct feed_recorder {
     int64_t time_ms; /* of the last line, and as text */
     char time[CLOCK_TEXT_SIZE];
     /* The members from here on belong to the thread. */
-    int file;                 /* -1: none is open */
-    char hour[HOUR_TIME + 1]; /* of its first line */
+    int file;             /* -1: none is open */
+    char hour[HOUR_TIME]; /* of its first line */
     off_t size;
     int failed; /* errno of the last write; 0: it was good */
     ZSTD_CCtx *context;
@@ -84,7 +84,7 @@ static int begin_file(struct feed_recorder *recorder, const char *time)
                    time + 17); /* colons are not for every file system */
     recorder->file =
         openat(recorder->directory, name, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
-    (void)snprintf(recorder->hour, sizeof recorder->hour, "%s", time);
+    memcpy(recorder->hour, time, sizeof recorder->hour);
     recorder->size = 0;
     return recorder->file < 0 ? errno : 0;
 }
