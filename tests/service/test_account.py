@@ -33,7 +33,7 @@ class House:
         self.server.start()
 
     def key(self, customer, *options):
-        return self.server.run("key", "issue", customer.id, *options).text.strip()
+        return self.server.prepare("key", "issue", customer.id, *options).text.strip()
 
     def put(self, key=None, **body):
         return self.change("PUT", "/block", body, key)

@@ -30,7 +30,7 @@ class House:
         add_games(server, "roulette")
         self.acme = Provider(server)
         for customer in self.customers:
-            customer.reads = server.run("key", "issue", customer.id, "--only", "account").text.strip()
+            customer.reads = server.prepare("key", "issue", customer.id, "--only", "account").text.strip()
         server.start()
         for number, customer in enumerate(self.customers):
             server.await_admission(customer.key)
@@ -235,7 +235,7 @@ class Waiting:
         self.one, self.two = (server.add_customer(name, options=["--casino"]) for name in ("One", "Two"))
         add_games(server, "roulette")
         for customer in (self.one, self.two):
-            customer.reads = server.run("key", "issue", customer.id, "--only", "account").text.strip()
+            customer.reads = server.prepare("key", "issue", customer.id, "--only", "account").text.strip()
         server.start()
         for customer in (self.one, self.two):
             server.await_admission(customer.key)

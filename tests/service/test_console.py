@@ -58,7 +58,7 @@ class Console:
 
 
 def link_of(service, name):
-    return service.ask("operator", "link", name)["link"].partition("#/sign-in/")[2]
+    return json.loads(service.prepare("operator", "link", name, "--json").text)["link"].partition("#/sign-in/")[2]
 
 
 def sign_in(service, name):
@@ -70,7 +70,7 @@ def sign_in(service, name):
 
 
 def machine(service, name, role, *options):
-    token = service.run("operator", "token", "add", name, "--role", role, *options).text.strip()
+    token = service.prepare("operator", "token", "add", name, "--role", role, *options).text.strip()
     assert re.fullmatch(r"cro_\w{59}", token)
     return Console(service, token=token)
 
@@ -90,7 +90,7 @@ def house(tmp_path_factory):
         closed = [Console(service).ask("GET", path).status for path in ("/", "/admin/v1/session", "/console/main.js")]
         assert closed == [404, 404, 404]  # until there is an operator
         for role in ROLES:
-            service.run("operator", "add", role, "--role", role)
+            service.prepare("operator", "add", role, "--role", role)
         service.player = add_player(service, service.customer)
         assert send(service, service.customer.key, credit(service.player, "in", 500)).status == 200
         service.run("player", "block", service.customer.id, "blocked-by-name")
@@ -575,7 +575,7 @@ def test_a_request_that_waits_while_the_store_goes_may_be_sent_again_after_a_pau
 def test_guessing_tokens_is_locked_out_by_address(make_service):
     service = make_service({"server.trusted_proxies": "127.0.0.9"})
     service.publish_nothing()
-    service.run("operator", "add", "anna")
+    service.prepare("operator", "add", "anna")
     service.start()
     anna, good = sign_in(service, "anna"), machine(service, "good", "reader")
     wrong = Console(service, token="cro_" + "a" * 59)
@@ -965,7 +965,7 @@ def books(tmp_path_factory):
             clock.advance(wall=86400)
         service.days = [str(first + timedelta(number)) for number in range(5)]
         service.window = f"from={service.days[0]}&to={service.days[-1]}"
-        service.run("operator", "add", "reader", "--role", "reader")
+        service.prepare("operator", "add", "reader", "--role", "reader")
         service.reader = sign_in(service, "reader")
         yield service
     finally:
@@ -1229,7 +1229,7 @@ def test_a_broken_ledger_is_shown(broken):
 def test_guessing_is_locked_out(make_service):
     service = make_service()
     service.publish_nothing()
-    service.run("operator", "add", "anna")
+    service.prepare("operator", "add", "anna")
     service.start()
     console = Console(service)
     answers = [console.ask("POST", "/admin/v1/session", {"link": "lnk_" + "a" * 59}) for _ in range(6)]
@@ -1252,7 +1252,7 @@ def test_guessing_is_locked_out(make_service):
 def test_who_holds_connections_keeps_nobody_else_out(make_service):
     service = make_service()
     service.publish_nothing()
-    service.run("operator", "add", "anna")
+    service.prepare("operator", "add", "anna")
     service.start()
     anna = sign_in(service, "anna")
     whole = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -1274,7 +1274,7 @@ def test_who_holds_connections_keeps_nobody_else_out(make_service):
 def test_no_console_on_a_public_address_without_https(make_service):
     service = make_service({"operator.listen": "0.0.0.0:0"})
     service.publish_nothing()
-    service.run("operator", "add", "anna")
+    service.prepare("operator", "add", "anna")
     service.start()
     assert Console(service).ask("GET", "/").status == Console(service).ask("GET", "/admin/v1/session").status == 404
     assert service.request("GET", "/metrics", address=service.operator_address).status == 200
@@ -1285,7 +1285,7 @@ def test_https_of_the_operator_listener(make_service, tmp_path):
     paths = certificate(tmp_path, days=9)
     service = make_service({"operator.listen": "127.0.0.1:0", "operator.tls_certificate": paths[0], "operator.tls_key": paths[1]})
     service.publish_nothing()
-    service.run("operator", "add", "anna")
+    service.prepare("operator", "add", "anna")
     service.start()
     console = Console(service, tls=trusting(paths[0]))
 

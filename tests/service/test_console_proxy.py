@@ -41,7 +41,7 @@ class Team:
             "operator.listen": f"127.0.0.1:{(port := free_port())}",
             "operator.hosts": f"127.0.0.1:{port}, 127.0.0.1:{self.address[1]}"})
         for name, role in (("anna", "operator"), ("rita", "reader"), ("olga", "owner"), ("dora", "operator")):
-            self.service.run("operator", "add", name, "--role", role)
+            self.service.prepare("operator", "add", name, "--role", role)
         self.service.run("operator", "disable", "dora")
         self.service.start()
         self.certificate, key = certificate(directory)
@@ -228,7 +228,7 @@ def test_a_configuration_that_would_let_others_in_is_refused(make_service, tmp_p
 
 def test_loopback_in_a_wider_block_is_nobody_without_a_secret(make_service):
     service = make_service({"operator.trusted_user_header": USER, "operator.trusted_user_proxies": "126.0.0.0/7"})
-    service.run("operator", "add", "anna", "--role", "operator")
+    service.prepare("operator", "add", "anna", "--role", "operator")
     service.start()
     assert code(Console(service).ask("GET", SESSION, headers={USER: "anna"})) == (401, "not_signed_in")
 
@@ -245,7 +245,7 @@ def test_a_proxy_on_another_machine_needs_no_secret(make_service, tmp_path):
     tls.check_hostname = False
     service = make_service({"operator.listen": f"{own}:{free_port()}", "operator.tls_certificate": chain, "operator.tls_key": key,
                             "operator.trusted_user_header": USER, "operator.trusted_user_proxies": own})
-    service.run("operator", "add", "anna", "--role", "operator")
+    service.prepare("operator", "add", "anna", "--role", "operator")
     service.start()
     assert Console(service, tls=tls).ask("GET", SESSION, headers={USER: "anna"}).json()["name"] == "anna"
     service.configure({"operator.trusted_user_proxies": "192.0.2.1"})
@@ -255,7 +255,7 @@ def test_a_proxy_on_another_machine_needs_no_secret(make_service, tmp_path):
 
 def test_it_is_off_by_default_and_goes_with_a_reload(make_service, tmp_path):
     service = make_service()
-    service.run("operator", "add", "anna", "--role", "operator")
+    service.prepare("operator", "add", "anna", "--role", "operator")
     service.start()
     assert code(Console(service).ask("GET", SESSION, headers=PROXY)) == (401, "not_signed_in")
     service.stop()

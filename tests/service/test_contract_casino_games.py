@@ -20,9 +20,9 @@ def game(identity, **fields):
 
 @pytest.fixture(scope="module")
 def casino(shared):
-    shared.run("provider", "add", "acme", "--name", "Acme Games", "--launch-url", "https://acme.example/",
-               "--secret", "-", input="0123456789abcdef0123456789abcdef")
-    shared.run("game", "import", "-", input=json.dumps([game(name) for name in NAMES]))
+    shared.prepare("provider", "add", "acme", "--name", "Acme Games", "--launch-url", "https://acme.example/",
+                   "--secret", "-", input="0123456789abcdef0123456789abcdef")
+    shared.prepare("game", "import", "-", input=json.dumps([game(name) for name in NAMES]))
     shared.player = shared.add_customer("Casino", options=("--casino",))
     shared.await_admission(shared.player.key)
     eventually(lambda: ids(shared) == NAMES)

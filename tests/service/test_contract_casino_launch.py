@@ -28,11 +28,11 @@ GAMES = [
 
 @pytest.fixture(scope="module")
 def casino(shared):
-    shared.run("provider", "add", "acme", "--name", "Acme", "--launch-url", "https://acme.example/play?brand=7",
-               "--return-url", "https://back.example/", "--audience", "acme-prod", "--secret", "-", input=SECRET)
-    shared.run("provider", "add", "sand", "--name", "Sand", "--launch-url", "https://sand.example/", "--secret", "-",
-               input="sand" * 10)
-    shared.run("game", "import", "-", input=json.dumps(GAMES))
+    shared.prepare("provider", "add", "acme", "--name", "Acme", "--launch-url", "https://acme.example/play?brand=7",
+                   "--return-url", "https://back.example/", "--audience", "acme-prod", "--secret", "-", input=SECRET)
+    shared.prepare("provider", "add", "sand", "--name", "Sand", "--launch-url", "https://sand.example/", "--secret", "-",
+                   input="sand" * 10)
+    shared.prepare("game", "import", "-", input=json.dumps(GAMES))
     shared.player = shared.add_customer("Casino", options=("--casino",))
     shared.await_admission(shared.player.key)
     eventually(lambda: launch(shared, {"mode": "demo"}).status == 200)

@@ -30,9 +30,9 @@ PROXIES = {name: "http://127.0.0.1:9" for name in ("http_proxy", "https_proxy", 
 
 
 def add(service, identity, endpoint):
-    service.run("provider", "add", identity, "--name", identity, "--launch-endpoint", endpoint, "--secret", "-",
-                input=SECRET)
-    service.run("game", "import", "-", input=json.dumps(
+    service.prepare("provider", "add", identity, "--name", identity, "--launch-endpoint", endpoint, "--secret", "-",
+                    input=SECRET)
+    service.prepare("game", "import", "-", input=json.dumps(
         [{"id": f"{identity}-game", "name": identity, "provider": identity, "category": "slots", "demo": True,
           "currencies": ["EUR", "JPY"], "languages": ["en", "de"], "devices": ["desktop"]}]))
 

@@ -20,9 +20,9 @@ CURRENCIES = ["EUR", "JPY", "KWD"]
 
 def add_games(server, *identities, provider="acme", secret=SECRET, options=()):
     """Enabled games of a new provider that everybody may see."""
-    server.run("provider", "add", provider, "--name", provider.capitalize(), "--launch-url",
-               f"https://{provider}.example/", "--secret", "-", *options, input=secret)
-    server.run("game", "import", "-", input=json.dumps([
+    server.prepare("provider", "add", provider, "--name", provider.capitalize(), "--launch-url",
+                   f"https://{provider}.example/", "--secret", "-", *options, input=secret)
+    server.prepare("game", "import", "-", input=json.dumps([
         {"id": identity, "name": identity, "provider": provider, "category": "slots", "currencies": CURRENCIES,
          "demo": True} for identity in identities]))
     if not hasattr(server, "lobby"):
