@@ -1,5 +1,4 @@
 /* The commands, and what holds for each of them before it begins. */
-#include <unistd.h>
 
 #include <fcntl.h>
 #include <signal.h>

@@ -5,7 +5,6 @@
  */
 #include "account/account.h"
 
-#include <stdio.h>
 #include <sys/resource.h>
 
 #include "account/call.h"

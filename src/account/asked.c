@@ -4,7 +4,6 @@
  * its context the route with all parameters but limit and cursor: so a cursor of another customer
  * or query does not open, and none tells what the position is.
  */
-#include <stdio.h>
 
 #include "account/call.h"
 #include "base/base64url.h"

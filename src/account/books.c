@@ -1,6 +1,5 @@
 /* Sums of what a customer moved and asked for, by day, and its rounds. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "account/call.h"
 #include "operator/documents.h"

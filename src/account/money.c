@@ -1,7 +1,6 @@
 /* What a customer sees of its players and their money: transactions, players, statements, and all
  * entries in the order of their commits. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "account/call.h"
 #include "operator/documents.h"

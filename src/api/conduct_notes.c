@@ -1,9 +1,6 @@
 /* Makes facts of requests; see conduct_notes.h. Nothing secret stays in them: names are hashed. */
 #include "api/conduct_notes.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"

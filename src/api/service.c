@@ -5,8 +5,6 @@
  */
 #include "api/service.h"
 
-#include <stdio.h>
-
 #include "account/error_rows.h"
 #include "admission/error_rows.h"
 #include "admission/policy_table.h"

@@ -11,10 +11,7 @@
 #include "app/app.h"
 
 #include <malloc.h>
-#include <signal.h>
-#include <stdio.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "api/routes.h"
 #include "app/handover.h"

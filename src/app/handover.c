@@ -1,13 +1,6 @@
 /* Starting the new server, and hearing of it; see handover.h. */
 #include "app/handover.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "app/reload_socket.h"
 #include "base/memory.h"
 

@@ -1,16 +1,8 @@
 /* One connection, one reload, one answer; see reload_socket.h. */
 #include "app/reload_socket.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"

@@ -4,8 +4,6 @@
  */
 #include "app/worker.h"
 
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"

@@ -2,7 +2,6 @@
 #include "cli/command_line.h"
 
 #include <inttypes.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 

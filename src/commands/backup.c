@@ -1,7 +1,5 @@
 /* croupier backup, croupier restore: of an installation on embedded stores. */
-#include <errno.h>
 #include <inttypes.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "commands/commands.h"

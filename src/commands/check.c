@@ -2,11 +2,8 @@
  * `croupier check`: would the service start with this configuration, and do the stores answer? Like
  * `nginx -t`, but it shows all that is wrong at once, and what to do about it. It changes nothing.
  */
-#include <errno.h>
 #include <libgen.h>
 #include <stdarg.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "commands/commands.h"

@@ -7,12 +7,8 @@
  * Nothing is touched before it is clear that the demo can run: the directory is this process's own
  * and the port is free.
  */
-#include <limits.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <openssl/crypto.h>
 

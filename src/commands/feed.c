@@ -2,11 +2,7 @@
  * `croupier feed …`: publishing by hand or from a script, on the odds store directly. It needs no
  * server; a running server sees the change at once.
  */
-#include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"

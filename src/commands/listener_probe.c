@@ -2,7 +2,6 @@
 #include "commands/listener_probe.h"
 
 #include <curl/curl.h>
-#include <uv.h>
 
 #define ANSWER_MAX ((size_t)64 * 1024)
 

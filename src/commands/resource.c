@@ -1,8 +1,6 @@
 /* Commands on any resource; see resource.h. */
 #include "commands/resource.h"
 
-#include <errno.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "commands/stores.h"

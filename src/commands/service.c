@@ -4,8 +4,6 @@
  * `croupier serve` is the service, with the configured stores; `croupier reload` asks a running one
  * to read its configuration again.
  */
-#include <limits.h>
-#include <unistd.h>
 
 #include "app/app.h"
 #include "app/handover.h"

@@ -3,11 +3,7 @@
 
 #include <inttypes.h>
 #include <poll.h>
-#include <pthread.h>
-#include <pwd.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"

@@ -4,12 +4,9 @@
  * away is opened again, so that one that was restored in its place is found, and the place is
  * checked in it.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"

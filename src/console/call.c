@@ -1,8 +1,6 @@
 /* Functions for handlers of a call; see call.h. */
 #include "console/call.h"
 
-#include <stdio.h>
-
 #include "base/base64url.h"
 #include "base/digest.h"
 

@@ -5,7 +5,6 @@
 #include "console/console.h"
 
 #include <openssl/crypto.h>
-#include <stdio.h>
 
 #include "admission/admission.h"
 #include "base/clock.h"

@@ -1,8 +1,6 @@
 /* All of it is read from memory, but what a customer sees. */
 #include "console/handlers.h"
 
-#include <string.h>
-
 #include "console/history.h"
 #include "operator/customers.h"
 

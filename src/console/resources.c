@@ -5,7 +5,6 @@
 #include "console/resources.h"
 
 #include <openssl/crypto.h>
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

@@ -1,11 +1,6 @@
 /* Documents of the console that no table of fields describes. */
 #include "console/handlers.h"
 
-#include <limits.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/json_text.h"
 #include "base/strict_json.h"

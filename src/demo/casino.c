@@ -6,9 +6,6 @@
  */
 #include "demo/casino.h"
 
-#include <stdio.h>
-
-#include <openssl/crypto.h>
 #include <openssl/rand.h>
 
 #include "base/base62.h"

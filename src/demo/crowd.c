@@ -3,7 +3,6 @@
 
 #include <openssl/crypto.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/json_text.h"

@@ -1,12 +1,7 @@
 /* The demo's directory and sample customers; see demo.h. */
 #include "demo/demo.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <openssl/crypto.h>
 

@@ -1,9 +1,7 @@
 /* Reads a record, whole frames at a time: none is shown before its checksum was compared. */
 #include "feed/record.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <zstd.h>
 #include <zstd_errors.h>

@@ -3,12 +3,7 @@
  * call that blocks. The recorder's thread takes them all, about once a second, and writes them as
  * one frame. Of a frame that cannot be written whole nothing stays in the file.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <zstd.h>
 

@@ -10,9 +10,6 @@
  */
 #include "feed/stream.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json_writer.h"

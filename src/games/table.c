@@ -1,8 +1,6 @@
 /* The table of visible games and what is asked of it; see table.h. */
 #include "games/table.h"
 
-#include <stdlib.h>
-
 #include <openssl/crypto.h>
 
 #include "base/base64url.h"

@@ -11,8 +11,6 @@
  */
 #include "http/answer.h"
 
-#include <stdio.h>
-
 #include <openssl/evp.h>
 #include <zlib.h>
 #include <zstd.h>

@@ -7,7 +7,6 @@
  * Connection, the empty line), and the message's body. The first and the last are sent from the
  * message itself, without building them again.
  */
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

@@ -1,7 +1,4 @@
 /* Listening sockets; see http_listen in http.h. */
-#include <errno.h>
-#include <netinet/in.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "http/http.h"

@@ -1,8 +1,6 @@
 /* Content negotiation and conditional requests: pure functions of the request's fields. */
 #include "http/http.h"
 
-#include <stdio.h>
-
 #define Q_ABSENT (-1)
 #define Q_ONE 1000
 

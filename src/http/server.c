@@ -5,10 +5,7 @@
  * than setting and clearing a timer twice a request. It runs only while there are connections or
  * accepting is paused.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/filter.h>
-#include <unistd.h>
 
 #include "base/base62.h"
 #include "base/clock.h"

@@ -8,9 +8,6 @@
  */
 #include "http/tls.h"
 
-#include <time.h>
-
-#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <uv.h>

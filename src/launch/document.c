@@ -1,8 +1,6 @@
 /* A launch as its client asks for it and as a provider sees it; see document.h. */
 #include "launch/document.h"
 
-#include <stdio.h>
-
 #include <openssl/crypto.h>
 
 #include "base/base64url.h"

@@ -6,8 +6,6 @@
  */
 #include "launch/launch.h"
 
-#include <stdio.h>
-
 #include <openssl/crypto.h>
 
 #include "admission/error_rows.h"

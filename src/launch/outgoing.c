@@ -1,8 +1,6 @@
 /* POSTs by libcurl; see outgoing.h. */
 #include "launch/outgoing.h"
 
-#include <stdio.h>
-
 #include <openssl/err.h>
 #include <openssl/x509.h>
 

@@ -9,8 +9,6 @@
  */
 #include "launch/provider_calls.h"
 
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"

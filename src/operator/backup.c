@@ -1,12 +1,7 @@
 /* Making a backup; see backup.h. */
 #include "operator/backup.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

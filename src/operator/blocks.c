@@ -1,8 +1,6 @@
 /* Blocks of players as an operator handles them; see blocks.h. */
 #include "operator/blocks.h"
 
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "operator/customers.h"
 #include "operator/option_texts.h"

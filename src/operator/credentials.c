@@ -2,7 +2,6 @@
 #include "operator/credentials.h"
 
 #include <openssl/crypto.h>
-#include <stdio.h>
 
 #include "admission/key.h"
 #include "base/base62.h"

@@ -1,8 +1,6 @@
 /* A launch document as the server sends it, posted and waited for; see provider_trial.h. */
 #include "operator/provider_trial.h"
 
-#include <stdio.h>
-
 #include "admission/key.h"
 #include "base/base62.h"
 #include "base/clock.h"

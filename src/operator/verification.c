@@ -4,8 +4,6 @@
  */
 #include "operator/verification.h"
 
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"

@@ -5,7 +5,6 @@
  * A job reads a value only when a request asks for it. So an entry's age counts up to the last
  * request for it. This file does not know of later publications, and no client has seen them.
  */
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "sports/shared.h"
