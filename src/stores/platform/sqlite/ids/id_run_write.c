@@ -81,9 +81,8 @@ enum status id_streams_next(struct id_stream *streams, size_t count, struct id_e
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-#define BUFFER_BLOCKS 128 /* written at once */
-#define SYNCED_EVERY \
-    ((uint64_t)8 * 1024 * 1024) /* bytes: so that no commit's sync waits for more */
+#define BUFFER_BLOCKS 128                /* written at once */
+#define SYNCED_EVERY ((uint64_t)1 << 20) /* bytes: so that no commit's sync waits for more */
 
 struct writing {
     struct id_run *run;
@@ -94,11 +93,12 @@ struct writing {
 };
 
 /* 0, or why it cannot be written. */
-static int write_exactly(int descriptor, const void *bytes, size_t size, off_t at)
+static int write_exactly(struct writing *writing, const void *bytes, size_t size, off_t at)
 {
+    int descriptor = writing->run->descriptor;
     const char *from = bytes;
     while (size > 0) {
-        ssize_t some = pwrite(descriptor, from, size, at);
+        ssize_t some = pwrite(descriptor, from, size < SYNCED_EVERY ? size : SYNCED_EVERY, at);
         if (some < 0 && errno == EINTR)
             continue;
         if (some <= 0)
@@ -106,6 +106,12 @@ static int write_exactly(int descriptor, const void *bytes, size_t size, off_t a
         from += some;
         at += some;
         size -= (size_t)some;
+        writing->written += (size_t)some;
+        if (writing->written < SYNCED_EVERY)
+            continue;
+        writing->written = 0;
+        if (fdatasync(descriptor) != 0)
+            return errno;
     }
     return 0;
 }
@@ -113,16 +119,10 @@ static int write_exactly(int descriptor, const void *bytes, size_t size, off_t a
 /* Writes the buffer; 0, or why not. */
 static int flush(struct writing *writing)
 {
-    struct id_run *run = writing->run;
     size_t size = writing->buffered * sizeof writing->buffer[0];
-    int reason = write_exactly(run->descriptor, writing->buffer, size,
+    int reason = write_exactly(writing, writing->buffer, size,
                                (off_t)((1 + writing->full - writing->buffered) * ID_BLOCK_SIZE));
-    writing->written += size;
     writing->buffered = 0;
-    if (reason == 0 && writing->written >= SYNCED_EVERY) {
-        writing->written = 0;
-        reason = fdatasync(run->descriptor) == 0 ? 0 : errno;
-    }
     return reason;
 }
 
@@ -170,11 +170,11 @@ static int finish(struct writing *writing)
     header->filter_sum = checksum_add(header->seed, run->filter, filter_size);
     header->sum = id_run_header_sum(header);
     memcpy(start, header, sizeof *header);
-    reason = write_exactly(run->descriptor, run->first_keys, keys_size, at);
+    reason = write_exactly(writing, run->first_keys, keys_size, at);
     if (reason == 0)
-        reason = write_exactly(run->descriptor, run->filter, filter_size, at + (off_t)keys_size);
+        reason = write_exactly(writing, run->filter, filter_size, at + (off_t)keys_size);
     if (reason == 0)
-        reason = write_exactly(run->descriptor, start, sizeof start, 0);
+        reason = write_exactly(writing, start, sizeof start, 0);
     return reason != 0 ? reason : fsync(run->descriptor) == 0 ? 0 : errno;
 }
 
