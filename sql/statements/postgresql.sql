@@ -61,6 +61,13 @@ true
 ledger_transaction.number > (SELECT number FROM ledger_summed)
 AND ledger_transaction.number <= {LAST_NUMBER}
 
+-- Of the entries after $1, up to $2: a row for each sum.
+-- field summed
+SELECT day, customer_id, currency, provider, game, operation, kind, transfer, raised,
+  CAST(sum(entries) AS bigint), CAST(sum(movement) AS bigint)
+FROM ({KEPT_ENTRIES} AND ledger_transaction.number > $1 AND ledger_transaction.number <= $2) AS entry
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9
+
 -- define ENTRIES(origin)
 SELECT {COLUMNS} FROM ledger_transaction {{origin}} WHERE ledger_transaction.sequence IS NOT NULL
 -- define BY_PLAYER

@@ -200,13 +200,6 @@ SELECT ledger_transaction.created_ms / {DAY} AS day, player.customer_id AS custo
   ledger_transaction.movement_minor AS movement
 FROM ledger_transaction {ORIGIN} WHERE ledger_transaction.sequence IS NOT NULL
 
--- Of the entries after $1, up to $2: a row for each sum.
--- field summed
-SELECT day, customer_id, currency, provider, game, operation, kind, transfer, raised,
-  CAST(sum(entries) AS bigint), CAST(sum(movement) AS bigint)
-FROM ({KEPT_ENTRIES} AND ledger_transaction.number > $1 AND ledger_transaction.number <= $2) AS entry
-GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9
-
 -- Adds such a row to what is kept.
 -- field keep_sum
 INSERT INTO ledger_sum (day, customer_id, currency, provider, game, operation, kind, transfer,

@@ -135,6 +135,8 @@ SELECT {COLUMNS} FROM (SELECT chain.number FROM chain
 -- field entries_of_player_and_provider
 {OF_PLAYER} {ORIGIN} WHERE {PROVIDER} = $4
 -- Of the entries after $1, up to $2: a row each.
+-- field summed
+{KEPT_ENTRIES} AND ledger_transaction.number > $1 AND ledger_transaction.number <= $2
 -- field last_sequence
 SELECT coalesce(ledger_account.sequence, 0) FROM player
 LEFT JOIN ledger_account ON ledger_account.player_number = player.number WHERE player.id = $1

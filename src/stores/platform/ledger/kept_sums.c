@@ -11,6 +11,9 @@
  * PostgreSQL each, in SQLite by day, customer, operation and direction, because to compare each
  * takes longer there than all the rest.
  */
+#include <stddef.h>
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/platform/ledger/reads.h"
@@ -29,16 +32,42 @@ struct kept_row {
     char kind[16];
     int64_t integers[INTEGERS]; /* transfer, raised, entries, movement */
 };
+#define KEY_SIZE (offsetof(struct kept_row, integers) + 2 * sizeof(int64_t)) /* then the sums */
 
 struct keeping {
     int64_t from, until; /* numbers */
     struct buffer rows;
 };
 
+static int compare_keys(const void *one, const void *other)
+{
+    return memcmp(one, other, KEY_SIZE);
+}
+
+/* SQLite gives a row for each entry: to group them there takes as long as all the rest. */
+static void group(struct buffer *rows)
+{
+    struct kept_row *all = (struct kept_row *)(void *)rows->data;
+    size_t count = rows->size / sizeof *all;
+    size_t kept = 0;
+    if (count > 0)
+        qsort(all, count, sizeof *all, compare_keys);
+    for (size_t i = 1; i < count; i++)
+        if (compare_keys(&all[kept], &all[i]) == 0) {
+            all[kept].integers[2] += all[i].integers[2];
+            all[kept].integers[3] += all[i].integers[3];
+        } else {
+            all[++kept] = all[i];
+        }
+    rows->size = count > 0 ? (kept + 1) * sizeof *all : 0;
+}
+
 static enum status take_row(void *context, const struct sql_row *row, struct error *error)
 {
     struct keeping *keeping = context;
-    struct kept_row kept = {.day = sql_integer(row, 0)};
+    struct kept_row kept;
+    memset(&kept, 0, sizeof kept); /* the padding too, which is compared */
+    kept.day = sql_integer(row, 0);
     bool sound = ledger_read_string(row, TEXTS, kept.kind, sizeof kept.kind);
     for (int i = 0; i < TEXTS - 1; i++)
         sound &= ledger_read_string(row, 1 + i, kept.texts[i], sizeof kept.texts[i]);
@@ -109,6 +138,7 @@ static enum status keep_more(struct platform_store *store, struct keeping *keepi
     keeping->rows.size = 0;
     enum status status =
         ledger_read(store, store->engine->texts->summed, &parameters, take_row, keeping, error);
+    group(&keeping->rows);
     return status == STATUS_OK ? sql_transact(store, keep_rows, keeping, error) : status;
 }
 
