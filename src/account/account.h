@@ -1,7 +1,5 @@
 #pragma once
 
-#include "base/mailbox.h"
-#include "http/http.h"
 #include "limits/client_limits.h"
 #include "records/key.h"
 #include "sports/sports.h"

@@ -11,7 +11,6 @@
 #include "api/conduct_notes.h"
 #include "api/fault.h"
 #include "api/provider_admission.h"
-#include "api/routes.h"
 #include "base/clock.h"
 #include "games/errors.h"
 #include "limits/rate_limit.h"

@@ -6,7 +6,6 @@
 #include "api/reasons.h"
 #include "launch/launch.h"
 #include "limits/rate_limiter.h"
-#include "sports/sports.h"
 #include "usage/usage.h"
 #include "wallet/handler.h"
 

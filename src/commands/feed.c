@@ -12,7 +12,6 @@
 #include "commands/help_texts.h"
 #include "commands/stores.h"
 #include "demo/simulate.h"
-#include "feed/check.h"
 #include "feed/line.h"
 #include "feed/publication.h"
 #include "feed/stream.h"

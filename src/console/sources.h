@@ -3,7 +3,6 @@
 #include "account/account.h"
 #include "admission/denials.h"
 #include "config/config.h"
-#include "sports/sports.h"
 #include "wallet/ledger.h"
 
 /* The parts of the service that the console shows; all borrowed. */

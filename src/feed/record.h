@@ -1,10 +1,7 @@
 #pragma once
 
 #include <dirent.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-#include "base/status.h"
 #include "base/text.h"
 
 /*
