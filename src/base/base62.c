@@ -5,7 +5,6 @@
 #include "base/base62.h"
 
 #include <ctype.h>
-#include <stdint.h>
 
 #include <openssl/crypto.h>
 #include <uv.h>

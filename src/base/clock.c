@@ -1,10 +1,7 @@
 /* Clocks and their texts; see clock.h. */
 #include "base/clock.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "base/checksum.h"
 

@@ -2,9 +2,7 @@
  * it when the thread ends. */
 #include "base/digest.h"
 
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <pthread.h>
 
 #include "base/status.h"
 

@@ -1,15 +1,10 @@
 /* See file.h. */
 #include "base/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <libgen.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"

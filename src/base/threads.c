@@ -1,11 +1,6 @@
 /* See threads.h. */
 #include "base/threads.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/file.h"
 
