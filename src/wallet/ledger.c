@@ -16,6 +16,8 @@
 #define REOPEN_PAUSE_MS 100
 #define ATTEMPTS_MAX 8   /* at a batch that conflicts with other writers */
 #define ATTEMPTS_MS 2000 /* no attempt begins later than this */
+#define MANY_TOGETHER 4  /* a batch of so many waits for the next requests of those it answers */
+#define WAIT_OF_BATCH 2  /* for this part of the time that the batch took */
 #define INDEX_SLOTS 1024 /* twice the look-ups of a batch; a power of two */
 
 static const uint32_t batch_bounds[LEDGER_BATCH_BUCKETS - 1] = {1, 4, 16, 64, 256};
@@ -31,9 +33,11 @@ struct lane {
     struct ledger_job *decided[LEDGER_BATCH_MAX]; /* by the last batch, and not answered yet */
     size_t decided_count;
 
+    uint64_t gather_until_ns; /* a batch of fewer than `enough` waits until then for more */
+
     struct background thread; /* its lock guards everything below */
     TAILQ_HEAD(, ledger_job) jobs;
-    size_t depth;
+    size_t depth, enough;
 };
 
 /* Does the store's upkeep beside the batches (platform_ledger.h). */
@@ -520,12 +524,28 @@ static void pause_after_conflict(struct ledger *ledger, unsigned attempt)
     clock_pause_ns(clock_monotonic_ns() % (1000000U << attempt));
 }
 
+/* Most of a batch's cost is that of a commit, so the clients that are answered now, and ask again
+ * at once, should be in one batch with those that wait. */
+static void gather_more(struct lane *lane, size_t count, uint64_t started_ns)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    if (count < MANY_TOGETHER)
+        return;
+    lane->gather_until_ns = now_ns + (now_ns - started_ns) / WAIT_OF_BATCH;
+    uv_mutex_lock(&lane->thread.lock);
+    lane->enough = lane->depth + count;
+    if (lane->enough > lane->ledger->batch_max)
+        lane->enough = lane->ledger->batch_max;
+    uv_mutex_unlock(&lane->thread.lock);
+}
+
 static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t count)
 {
     struct ledger *ledger = lane->ledger;
     struct error error = {0};
     bool unknown = false;
     uint64_t started_ms = clock_monotonic_ms();
+    uint64_t started_ns = clock_monotonic_ns();
     if (reopen_store(lane) != STATUS_OK) {
         answer_decided(lane);
         answer_in_trouble(lane, jobs, count, false);
@@ -551,8 +571,10 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
     for (size_t i = 0; i < count; i++)
         lane->decided[i] = jobs[i];
     lane->decided_count = count;
-    if (!lane->store->ledger->waits)
+    if (!lane->store->ledger->waits) {
+        gather_more(lane, count, started_ns);
         answer_decided(lane);
+    }
     look_after_store(lane); /* after the answers, which need not wait for it */
 }
 
@@ -612,6 +634,10 @@ static size_t take(struct lane *lane, struct ledger_job **jobs)
     if (idle) /* else the answers go while the server begins the next batch */
         answer_decided(lane);
     uv_mutex_lock(&lane->thread.lock);
+    while (lane->depth < lane->enough && !lane->thread.stopping &&
+           condition_wait_until(&lane->thread.wake, &lane->thread.lock, lane->gather_until_ns)) {
+    }
+    lane->enough = 0;
     while (TAILQ_EMPTY(&lane->jobs) && !lane->thread.stopping)
         uv_cond_wait(&lane->thread.wake, &lane->thread.lock);
     while (!TAILQ_EMPTY(&lane->jobs) && count < most) {
@@ -744,7 +770,7 @@ void ledger_submit(struct ledger *ledger, struct mail_list *jobs)
         STAILQ_INSERT_TAIL(&full, &job->mail, link);
     }
     for (size_t i = 0; i < 2; i++) {
-        if (!TAILQ_EMPTY(&lanes[i]->jobs))
+        if (lanes[i]->depth > 0 && lanes[i]->depth >= lanes[i]->enough)
             uv_cond_signal(&lanes[i]->thread.wake);
         uv_mutex_unlock(&lanes[i]->thread.lock);
     }
