@@ -1,6 +1,4 @@
 /* Sums of what a customer moved and asked for, by day, and its rounds. */
-#include <inttypes.h>
-
 #include "account/call.h"
 #include "operator/documents.h"
 #include "wallet/error_rows.h"

@@ -1,7 +1,5 @@
 /* GET /account is the customer as the operator has it, and its keys; POST and DELETE of
  * /account/keys. */
-#include <openssl/crypto.h>
-
 #include "account/call.h"
 #include "base/json_text.h"
 #include "operator/customers.h"
@@ -160,7 +158,7 @@ static enum status make_key(struct account_call *call, struct error *error)
         call->status = 201;
         write_key(&call->json, &key, whole);
     }
-    OPENSSL_cleanse(whole, sizeof whole);
+    explicit_bzero(whole, sizeof whole);
     return status;
 }
 

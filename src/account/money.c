@@ -1,7 +1,5 @@
 /* What a customer sees of its players and their money: transactions, players, statements, and all
  * entries in the order of their commits. */
-#include <inttypes.h>
-
 #include "account/call.h"
 #include "operator/documents.h"
 #include "operator/players.h"

@@ -176,7 +176,7 @@ static void ask_for_key(const struct policy_table *table, struct text key,
     if ((answer->areas & KEY_SPORTS) != 0)
         answer->sports = answer->policy->sports;
     answer->casino = answer->policy->casino && (answer->areas & KEY_CASINO) != 0;
-    OPENSSL_cleanse(digest, sizeof digest);
+    explicit_bzero(digest, sizeof digest);
 }
 
 /* Looks up a key in the table (or the address, if the key is empty) and returns the verdict as the

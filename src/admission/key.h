@@ -18,7 +18,7 @@
 #define KEY_LENGTH 40
 #define KEY_SIZE (KEY_LENGTH + 1)
 
-/* A new key, NUL-terminated. The caller wipes it (OPENSSL_cleanse) after showing it. */
+/* A new key, NUL-terminated. The caller wipes it (explicit_bzero) after showing it. */
 void key_generate(char out[KEY_SIZE]);
 
 /* Does the text have the form of a key, with a correct checksum? The answer is not secret: any

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include <uv.h>
 
 #include "base/status.h"

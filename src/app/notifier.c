@@ -1,8 +1,6 @@
 /* One datagram for each notice; see notifier.h. */
 #include "app/notifier.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <sys/un.h>
 
 #include "base/clock.h"

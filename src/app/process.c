@@ -1,7 +1,6 @@
 /* See process.h. */
 #include "app/process.h"
 
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 

@@ -1,7 +1,6 @@
 /* One connection, one reload, one answer; see reload_socket.h. */
 #include "app/reload_socket.h"
 
-#include <stdlib.h>
 #include <sys/un.h>
 
 #include "base/file.h"

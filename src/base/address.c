@@ -2,7 +2,6 @@
 #include "base/address.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 
 static const uint8_t v4_mapped_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 

@@ -6,7 +6,6 @@
 
 #include <ctype.h>
 
-#include <openssl/crypto.h>
 #include <uv.h>
 
 #include "base/status.h"
@@ -28,7 +27,7 @@ void base62_random(char *out, size_t length)
         if (byte < 248)
             out[i++] = base62_digits[byte % 62];
     }
-    OPENSSL_cleanse(pool, sizeof pool);
+    explicit_bzero(pool, sizeof pool);
 }
 
 bool base62_is_digit(char character)

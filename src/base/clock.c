@@ -1,8 +1,6 @@
 /* Clocks and their texts; see clock.h. */
 #include "base/clock.h"
 
-#include <inttypes.h>
-
 #include "base/checksum.h"
 
 static uint64_t read_clock_ns(clockid_t clock)

@@ -61,7 +61,7 @@ static void digest_padded(const uint8_t key[HMAC_BLOCK_SIZE], uint8_t pad, const
     CHECK(EVP_DigestUpdate(context, padded, sizeof padded) == 1);
     CHECK(EVP_DigestUpdate(context, bytes, size) == 1);
     CHECK(EVP_DigestFinal_ex(context, out, NULL) == 1);
-    OPENSSL_cleanse(padded, sizeof padded);
+    explicit_bzero(padded, sizeof padded);
 }
 
 /* RFC 2104, by the thread's context: OpenSSL's one-shot HMAC() takes several times as long. */
@@ -74,7 +74,7 @@ void digest_hmac_sha256(struct text key, struct text data, uint8_t out[DIGEST_SI
         memcpy(block, key.at, key.size);
     digest_padded(block, 0x36, data.at, data.size, out);
     digest_padded(block, 0x5C, out, DIGEST_SIZE, out);
-    OPENSSL_cleanse(block, sizeof block);
+    explicit_bzero(block, sizeof block);
 }
 
 /* ---- in pieces ------------------------------------------------------------------------------- */

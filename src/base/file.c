@@ -3,7 +3,6 @@
 
 #include <libgen.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/file.h>
 
 #include "base/clock.h"

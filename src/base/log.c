@@ -13,8 +13,6 @@
  */
 #include "base/log.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"

@@ -4,8 +4,6 @@
  */
 #include "base/mailbox.h"
 
-#include <stdbool.h>
-
 #include "base/memory.h"
 
 struct mailbox {

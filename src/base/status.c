@@ -4,9 +4,6 @@
 #undef error_set /* the analyser's view of it */
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 const char *status_name(enum status status)
 {

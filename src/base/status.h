@@ -1,5 +1,13 @@
 #pragma once
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 /*
  * The one result type of every function that can fail, and the text that goes with a failure.
  *

@@ -8,7 +8,6 @@
 #include "base/strict_json.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "base/json_text.h"
 

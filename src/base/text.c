@@ -2,7 +2,6 @@
 #include "base/text.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "base/memory.h"
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <stddef.h>
 #include <sys/queue.h>
 
 #include "base/status.h"

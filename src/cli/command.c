@@ -1,8 +1,6 @@
 /* Running a command, and what commands ask of their line; see command.h. */
 #include "cli/command.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <unistd.h>
 

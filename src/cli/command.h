@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdio.h>
-
 #include "base/json_writer.h"
 #include "base/progress.h"
 #include "config/config.h"

@@ -1,8 +1,6 @@
 /* See command_line.h. */
 #include "cli/command_line.h"
 
-#include <inttypes.h>
-
 #include "base/clock.h"
 
 #define PROGRESS_MS 1000

@@ -1,11 +1,9 @@
 /* croupier backup, croupier restore: of an installation on embedded stores. */
-#include <inttypes.h>
-
+#include "operator/backup.h"
 #include "base/clock.h"
 #include "commands/commands.h"
 #include "commands/stores.h"
 #include "commands/wallet_output.h"
-#include "operator/backup.h"
 #include "stores/configured.h"
 
 #define ODDS_PATIENCE_MS 60000U

@@ -1,7 +1,5 @@
 /* croupier wallet export | report | rounds: the ledger's entries, their sums, and rounds. All read
  * beside a running server, in bounded memory, and print as they go. */
-#include <inttypes.h>
-
 #include "base/clock.h"
 #include "base/digest.h"
 #include "commands/commands.h"

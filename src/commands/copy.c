@@ -1,6 +1,4 @@
 /* croupier platform copy, croupier odds copy: from one engine to another, and back. */
-#include <inttypes.h>
-
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/stores.h"

@@ -10,8 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include <openssl/crypto.h>
-
 #include "app/app.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -462,7 +460,7 @@ static void let_go(struct demo *demo)
     log_destroy(&demo->log);
     config_release(&demo->config);
     file_close(&demo->lock);
-    OPENSSL_cleanse(&demo->keys, sizeof demo->keys);
+    explicit_bzero(&demo->keys, sizeof demo->keys);
     demo_casino_clear(&demo->casino);
     buffer_free(&demo->operator_listen);
     memory_free(demo->directory);

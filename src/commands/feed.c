@@ -2,8 +2,6 @@
  * `croupier feed …`: publishing by hand or from a script, on the odds store directly. It needs no
  * server; a running server sees the change at once.
  */
-#include <inttypes.h>
-
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"

@@ -1,6 +1,4 @@
 /* croupier game import | list | show | set | enable | disable | allow | allowed. */
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "commands/commands.h"

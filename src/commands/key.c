@@ -1,6 +1,4 @@
 /* croupier key issue | list | find | revoke. */
-#include <openssl/crypto.h>
-
 #include "base/clock.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
@@ -40,7 +38,7 @@ static void run_issue(const struct command_line *line)
         line, resource_get(&customer_resource, store, wanted, &owner, command_error(line)));
     command_require_verb(line, keys_issue(store, &record, key, command_error(line)));
     resource_print_issued(line, &key_resource, &record, "key", key);
-    OPENSSL_cleanse(key, sizeof key);
+    explicit_bzero(key, sizeof key);
     resource_confirm_issued(line, "key", "key revoke", record.id);
     note_missing_rights(line, &owner.record);
 }

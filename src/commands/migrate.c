@@ -1,5 +1,4 @@
 /* croupier migrate. */
-#include <errno.h>
 #include <unistd.h>
 
 #include "base/memory.h"

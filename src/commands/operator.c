@@ -1,6 +1,4 @@
 /* croupier operator: operators, their links and sessions, and tokens. */
-#include <openssl/crypto.h>
-
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/resource.h"
@@ -54,7 +52,7 @@ static void make_link(const struct command_line *line, struct platform_store *st
         line, credential_make_link(store, name, clock_wall_ms(), &link, command_error(line)));
     append_link(command_config(line), link.secret, url);
     print_link(line, &link, buffer_string(url));
-    OPENSSL_cleanse(&link, sizeof link);
+    explicit_bzero(&link, sizeof link);
 }
 
 static void run_link(const struct command_line *line)
@@ -111,7 +109,7 @@ static void add_token(const struct command_line *line)
     struct platform_store *store = command_platform(line);
     command_require_verb(line, tokens_issue(store, &record, token, command_error(line)));
     resource_print_issued(line, &token_resource, &record, "token", token);
-    OPENSSL_cleanse(token, sizeof token);
+    explicit_bzero(token, sizeof token);
     resource_confirm_issued(line, "token", "operator token revoke", record.id);
 }
 

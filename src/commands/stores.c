@@ -1,7 +1,6 @@
 /* Opening stores for commands; see stores.h. */
 #include "commands/stores.h"
 
-#include <inttypes.h>
 #include <poll.h>
 #include <sys/syscall.h>
 

@@ -4,9 +4,7 @@
  * away is opened again, so that one that was restored in its place is found, and the place is
  * checked in it.
  */
-#include <inttypes.h>
 #include <poll.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/file.h"

@@ -1,8 +1,6 @@
 /* croupier wallet statement | transaction | verify | accept-loss; export and report are in books.c,
  * tail in tail.c.
  * All but accept-loss read, beside a running server, and stream long answers. */
-#include <inttypes.h>
-
 #include "base/clock.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"

@@ -1,8 +1,6 @@
 /* Output of the commands about the ledger; see wallet_output.h. */
 #include "commands/wallet_output.h"
 
-#include <inttypes.h>
-
 #include "base/memory.h"
 
 bool wallet_print_row(const struct command_line *line, struct json_writer *json,

@@ -8,8 +8,6 @@
  */
 #include "config/config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -6,8 +6,6 @@
  * that all problems are reported at once. Lines that depend on a refused one (the keys of an
  * unknown section, the continuation of a refused value) are not reported.
  */
-#include <errno.h>
-
 #include "base/file.h"
 #include "base/memory.h"
 #include "config/settings.h"

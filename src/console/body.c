@@ -1,8 +1,6 @@
 /* JSON into texts, which the fields then judge; see body.h. */
 #include "console/body.h"
 
-#include <stdio.h>
-
 #include "base/json_text.h"
 
 /* May it be set? Fields with an option may, a secret in a new record, the argument of `add` (the

@@ -266,7 +266,7 @@ static void set_cookie(const struct console *console, struct http_request *reque
                         COOKIE "=%s; HttpOnly; SameSite=Strict; Path=/; Max-Age=%u%s", value,
                         seconds, console->secure ? "; Secure" : "");
     http_request_add_field(request, TEXT("Set-Cookie"), (struct text){cookie, (size_t)size});
-    OPENSSL_cleanse(cookie, sizeof cookie);
+    explicit_bzero(cookie, sizeof cookie);
 }
 
 /* Also without Content-Length (RFC 9110 section 8.6). */
@@ -310,7 +310,7 @@ static void free_job(struct job *job)
     buffer_wipe(&job->call.refusals);
     config_release(&job->call.config);
     memory_free(job->call.tail);
-    OPENSSL_cleanse(&job->call, sizeof job->call);
+    explicit_bzero(&job->call, sizeof job->call);
     memory_free(job);
 }
 

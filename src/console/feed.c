@@ -5,8 +5,6 @@
  */
 #include "console/handlers.h"
 
-#include <stdlib.h>
-
 #include "admission/error_rows.h"
 #include "base/json_text.h"
 #include "base/json_writer.h"

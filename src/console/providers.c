@@ -1,8 +1,6 @@
 /* A secret that is given is never answered; one that is made here is answered once, as a key is. */
 #include "console/handlers.h"
 
-#include <openssl/crypto.h>
-
 #include "base/base62.h"
 #include "base/json_text.h"
 #include "base/strict_json.h"
@@ -48,7 +46,7 @@ static enum status read_secret(const struct console_call *call, bool alone, stru
     if (secret->made) {
         base62_random(made, sizeof made);
         buffer_append(&secret->plain, made, sizeof made);
-        OPENSSL_cleanse(made, sizeof made);
+        explicit_bzero(made, sizeof made);
         return STATUS_OK;
     }
     return json_text_kind(value) == JSON_TEXT_STRING && json_text_unescape(value, &secret->plain) &&

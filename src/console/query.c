@@ -1,9 +1,6 @@
 /* Decoding what requests say in their targets; see query.h. */
 #include "console/query.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 bool console_decode(struct text encoded, bool of_query, char out[CONSOLE_VALUE_SIZE])
 {
     return text_decode(encoded, of_query, out, CONSOLE_VALUE_SIZE) && text_is_plain(text_of(out));

@@ -4,8 +4,6 @@
  */
 #include "console/resources.h"
 
-#include <openssl/crypto.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "console/body.h"
@@ -287,7 +285,7 @@ static enum status answer_issued(struct console_call *call, enum status status, 
         return status;
     console_answer(call);
     console_answer_once(call, name, text_of(secret));
-    OPENSSL_cleanse(secret, strlen(secret));
+    explicit_bzero(secret, strlen(secret));
     call->status = 201;
     return STATUS_OK;
 }
@@ -374,7 +372,7 @@ static enum status append_link(struct console_call *call, struct error *error)
     call->answer.size--;
     buffer_append_format(&call->answer, ",\"link\":\"/#/sign-in/%s\",\"link_expires_at\":\"%s\"}",
                          link.secret, expires_at);
-    OPENSSL_cleanse(&link, sizeof link);
+    explicit_bzero(&link, sizeof link);
     call->status = 201;
     return STATUS_OK;
 }

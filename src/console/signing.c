@@ -1,8 +1,6 @@
 /* The session of who asks. */
 #include "console/handlers.h"
 
-#include <openssl/crypto.h>
-
 #include "base/strict_json.h"
 #include "operator/operators.h"
 
@@ -36,13 +34,13 @@ enum status console_sign_in(struct console_call *call, struct error *error)
     address_format(&call->client, address);
     enum status status = credential_sign_in(call->store, text_of(link), address, call->now_ms,
                                             &session, &call->signed_in, error);
-    OPENSSL_cleanse(link, sizeof link);
+    explicit_bzero(link, sizeof link);
     if (status == STATUS_NOT_FOUND)
         call->refusal = &error_link_not_good;
     if (status != STATUS_OK)
         return status;
     memcpy(call->new_session, session.secret, sizeof call->new_session);
-    OPENSSL_cleanse(&session, sizeof session);
+    explicit_bzero(&session, sizeof session);
     write_session(call);
     return STATUS_OK;
 }

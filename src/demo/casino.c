@@ -54,7 +54,7 @@ static enum status add_provider(struct platform_store *store, const struct secre
     const struct resource_edit edit = {
         .settings = settings, .edit = provider_seal, .context = &sealing};
     enum status status = resource_add(&provider_resource, store, &edit, now_ms, record, error);
-    OPENSSL_cleanse(secret, sizeof secret);
+    explicit_bzero(secret, sizeof secret);
     return status == STATUS_OK
                ? games_import(store, "games.json", text_of(demo_games), now_ms, &games, error)
                : status;

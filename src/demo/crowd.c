@@ -1,7 +1,6 @@
 /* One thread plays for all players in turn, one round at a time. */
 #include "demo/crowd.h"
 
-#include <openssl/crypto.h>
 #include <stdarg.h>
 
 #include "base/clock.h"
@@ -60,7 +59,7 @@ static long PRINTF_LIKE(5, 6) post(struct crowd *crowd, const char *key, const c
         .timeout_ms = CALL_MS,
         .answer_max = ANSWER_MAX};
     long status = outgoing_wait(crowd->outgoing, &call, answer) ? call.status : 0;
-    OPENSSL_cleanse(key_field, sizeof key_field);
+    explicit_bzero(key_field, sizeof key_field);
     buffer_free(&url);
     return status;
 }

@@ -3,8 +3,6 @@
 
 #include <sys/file.h>
 
-#include <openssl/crypto.h>
-
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -187,7 +185,7 @@ static enum status write_keys(const char *directory, const struct demo_keys *key
     (void)snprintf(text, sizeof text, "%s\n%s\n%s\n", keys->all_sports, keys->limited,
                    keys->disabled);
     enum status status = demo_write_private(directory, DEMO_KEYS_FILE, text_of(text), error);
-    OPENSSL_cleanse(text, sizeof text);
+    explicit_bzero(text, sizeof text);
     return status;
 }
 
@@ -204,7 +202,7 @@ static enum status link_operator(struct platform_store *store, int64_t now_ms,
     if (status == STATUS_OK || status == STATUS_EXISTS)
         status = credential_make_link(store, DEMO_OPERATOR, now_ms, &link, error);
     memcpy(keys->link, link.secret, sizeof keys->link);
-    OPENSSL_cleanse(&link, sizeof link);
+    explicit_bzero(&link, sizeof link);
     return status == STATUS_CONFLICT ? STATUS_OK : status; /* an operator has disabled it */
 }
 

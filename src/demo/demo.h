@@ -46,7 +46,7 @@ MUST_CHECK enum status demo_write_addresses(const char *file, const char *addres
 MUST_CHECK enum status demo_write_private(const char *directory, const char *name, struct text text,
                                           struct error *error);
 
-/* Texts that the caller wipes (OPENSSL_cleanse). */
+/* Texts that the caller wipes (explicit_bzero). */
 struct demo_keys {
     char all_sports[KEY_SIZE]; /* of DEMO_CUSTOMER */
     char limited[KEY_SIZE];  /* of DEMO_LIMITED_CUSTOMER: cricket and football, a low rate limit */

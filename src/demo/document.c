@@ -4,9 +4,7 @@
  * Values that look random are hashes of the event's salt, so an event that has not moved gives the
  * same document.
  */
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <time.h>
 
 #include "base/hash.h"

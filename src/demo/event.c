@@ -6,8 +6,6 @@
  */
 #include "demo/event.h"
 
-#include <stdio.h>
-
 #include "demo/price_ladder.h"
 
 #define STEP_MS 1000

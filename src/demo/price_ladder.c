@@ -2,8 +2,6 @@
  * point number. */
 #include "demo/price_ladder.h"
 
-#include <stdio.h>
-
 #include "base/status.h"
 
 static const struct {

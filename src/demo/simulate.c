@@ -7,8 +7,6 @@
  */
 #include "demo/simulate.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"

@@ -2,8 +2,6 @@
  * bug. All names are invented. */
 #include "demo/sports.h"
 
-#include <stdio.h>
-
 #include "base/text.h"
 #include "demo/texts.h"
 

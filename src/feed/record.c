@@ -1,8 +1,6 @@
 /* Reads a record, whole frames at a time: none is shown before its checksum was compared. */
 #include "feed/record.h"
 
-#include <stdlib.h>
-
 #include <zstd.h>
 #include <zstd_errors.h>
 

@@ -3,7 +3,6 @@
  * call that blocks. The recorder's thread takes them all, about once a second, and writes them as
  * one frame. Of a frame that cannot be written whole nothing stays in the file.
  */
-#include <stdlib.h>
 
 #include <zstd.h>
 

@@ -6,9 +6,6 @@
  */
 #include "games/document.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/json_text.h"
 #include "base/memory.h"
 #include "base/strict_json.h"

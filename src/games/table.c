@@ -1,8 +1,6 @@
 /* The table of visible games and what is asked of it; see table.h. */
 #include "games/table.h"
 
-#include <openssl/crypto.h>
-
 #include "base/base64url.h"
 #include "base/digest.h"
 #include "base/memory.h"
@@ -224,7 +222,7 @@ void games_table_destroy(struct games_table **at)
     memory_free(table->providers);
     memory_free(table->games);
     memory_free(table->policies);
-    OPENSSL_cleanse(table, sizeof *table);
+    explicit_bzero(table, sizeof *table);
     memory_free(table);
 }
 

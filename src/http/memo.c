@@ -1,8 +1,6 @@
 /* Repeated requests; see memo.h. */
 #include "http/memo.h"
 
-#include <openssl/crypto.h>
-
 #include "base/memory.h"
 
 struct http_memo {
@@ -183,7 +181,7 @@ void http_memo_forget(struct http_memo **memo)
 {
     if (*memo == NULL)
         return;
-    OPENSSL_cleanse(*memo, sizeof **memo + (*memo)->capacity);
+    explicit_bzero(*memo, sizeof **memo + (*memo)->capacity);
     memory_free(*memo);
     *memo = NULL;
 }

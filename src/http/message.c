@@ -1,6 +1,4 @@
 /* Prepared messages: one allocation holds the counter, the head and the body; see http.h. */
-#include <stdlib.h>
-
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "http/internal.h"

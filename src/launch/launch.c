@@ -6,8 +6,6 @@
  */
 #include "launch/launch.h"
 
-#include <openssl/crypto.h>
-
 #include "admission/error_rows.h"
 #include "admission/key.h"
 #include "base/clock.h"
@@ -64,7 +62,7 @@ struct pending_launch {
 static void free_pending(struct pending_launch *pending)
 {
     buffer_free(&pending->call.document);
-    OPENSSL_cleanse(pending->subject_key, sizeof pending->subject_key);
+    explicit_bzero(pending->subject_key, sizeof pending->subject_key);
     memory_free(pending);
 }
 

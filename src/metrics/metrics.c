@@ -5,9 +5,6 @@
  */
 #include "metrics/metrics.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/memory.h"
 #include "base/version.h"
 

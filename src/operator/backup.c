@@ -1,8 +1,6 @@
 /* Making a backup; see backup.h. */
 #include "operator/backup.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/version.h"

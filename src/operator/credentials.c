@@ -67,7 +67,7 @@ enum status credential_make_link(struct platform_store *store, const char *name,
     status = platform_add(store, &credential_table, &made.record, error);
     if (status == STATUS_OK)
         *link = made;
-    OPENSSL_cleanse(made.secret, sizeof made.secret);
+    explicit_bzero(made.secret, sizeof made.secret);
     return status;
 }
 
@@ -139,7 +139,7 @@ enum status credential_sign_in(struct platform_store *store, struct text link, c
         *signed_in = (struct signed_in){.who = found.who, .session = made.record};
         *session = made;
     }
-    OPENSSL_cleanse(made.secret, sizeof made.secret);
+    explicit_bzero(made.secret, sizeof made.secret);
     return status;
 }
 
@@ -162,7 +162,7 @@ static enum status find_daily_session(struct platform_store *store, struct signe
         return status;
     operator_act(store, found, "sign in");
     generate(&made, "ses_", found->who.name, now_ms, (day + 1) * CLOCK_DAY_MS - now_ms);
-    OPENSSL_cleanse(made.secret, sizeof made.secret);
+    explicit_bzero(made.secret, sizeof made.secret);
     memcpy(made.record.id, id, sizeof id);
     address_format(from, made.record.address);
     found->session = made.record;

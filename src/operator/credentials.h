@@ -24,7 +24,7 @@
 #define CREDENTIAL_KEPT_MS (30 * CLOCK_DAY_MS) /* after that time */
 
 struct credential {
-    char secret[CREDENTIAL_SIZE]; /* the caller's to wipe (OPENSSL_cleanse) */
+    char secret[CREDENTIAL_SIZE]; /* the caller's to wipe (explicit_bzero) */
     struct credential_record record;
 };
 

@@ -1,8 +1,6 @@
 /* Customers as an operator handles them; see customers.h. */
 #include "operator/customers.h"
 
-#include <stdlib.h>
-
 #include "admission/key.h"
 #include "base/clock.h"
 #include "operator/option_texts.h"

@@ -104,7 +104,7 @@ enum status keys_issue(struct platform_store *store, struct key_record *record, 
         memcpy(key, fresh, sizeof fresh);
         *record = made;
     }
-    OPENSSL_cleanse(fresh, sizeof fresh);
+    explicit_bzero(fresh, sizeof fresh);
     return status;
 }
 

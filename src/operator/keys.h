@@ -14,7 +14,7 @@ extern const struct resource key_resource; /* of struct key_record */
 extern const struct resource found_key_resource;
 
 /* Makes the key of a record that resource_make has filled, and adds it. `key` is the caller's to
- * wipe (OPENSSL_cleanse). */
+ * wipe (explicit_bzero). */
 MUST_CHECK enum status keys_issue(struct platform_store *store, struct key_record *record,
                                   char key[KEY_SIZE], struct error *error);
 

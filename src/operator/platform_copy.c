@@ -6,9 +6,6 @@
  */
 #include "operator/platform_copy.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "base/digest.h"
 #include "base/memory.h"
 #include "stores/ledger_audit.h"

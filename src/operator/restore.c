@@ -2,7 +2,6 @@
  * Putting a backup in place; see backup.h. Each file is copied beside its place under another name,
  * hashed on the way, and linked to its name when all of them are sound: a link never replaces.
  */
-#include <errno.h>
 #include <libgen.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,8 +1,6 @@
 /* Tails; see tail.h. Rows are written by the functions that write them in lists and exports. */
 #include "operator/tail.h"
 
-#include <inttypes.h>
-
 #include "operator/documents.h"
 #include "operator/trail.h"
 

@@ -4,7 +4,6 @@
  */
 #include "operator/tail_check.h"
 
-#include <inttypes.h>
 #include <search.h>
 
 #include "base/clock.h"

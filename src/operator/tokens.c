@@ -1,8 +1,6 @@
 /* Tokens of machines; see tokens.h. */
 #include "operator/tokens.h"
 
-#include <openssl/crypto.h>
-
 #include "admission/key.h"
 #include "operator/option_texts.h"
 
@@ -59,7 +57,7 @@ enum status tokens_issue(struct platform_store *store, struct token_record *reco
                            record->name);
     if (status == STATUS_OK)
         memcpy(token, made, sizeof made);
-    OPENSSL_cleanse(made, sizeof made);
+    explicit_bzero(made, sizeof made);
     return status;
 }
 

@@ -12,7 +12,7 @@
 extern const struct resource token_resource; /* of struct token_record */
 
 /* Makes the token of a record that resource_make has filled, and adds it. `token` is the caller's
- * to wipe (OPENSSL_cleanse). EXISTS: another token that is not revoked has the name. */
+ * to wipe (explicit_bzero). EXISTS: another token that is not revoked has the name. */
 MUST_CHECK enum status tokens_issue(struct platform_store *store, struct token_record *record,
                                     char token[CREDENTIAL_SIZE], struct error *error);
 

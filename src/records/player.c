@@ -1,8 +1,6 @@
 /* A player, and a block of players: their rules and their columns; see player.h. */
 #include "records/player.h"
 
-#include <stdio.h>
-
 #include "base/base62.h"
 
 #define ID_START "ply_"

@@ -1,8 +1,6 @@
 /* Sealing for one provider: the context is its id; see provider_secret.h. */
 #include "sealing/provider_secret.h"
 
-#include <stdio.h>
-
 #include "base/base62.h"
 
 #define CONTEXT_SIZE (PROVIDER_ID_SIZE + 16)

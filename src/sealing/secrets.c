@@ -6,7 +6,6 @@
  */
 #include "sealing/secrets.h"
 
-#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,7 +29,7 @@ static enum status write_key(const char *path, struct error *error)
     uint8_t key[SECRETS_KEY_SIZE];
     CHECK(RAND_bytes(key, sizeof key) == 1);
     enum status status = file_make(path, 0600, (struct text){(const char *)key, sizeof key}, error);
-    OPENSSL_cleanse(key, sizeof key);
+    explicit_bzero(key, sizeof key);
     return status;
 }
 
@@ -80,7 +79,7 @@ enum status secrets_open_key(struct secrets **secrets, const char *path, struct 
 void secrets_destroy(struct secrets **secrets)
 {
     if (*secrets != NULL)
-        OPENSSL_cleanse(*secrets, sizeof **secrets);
+        explicit_bzero(*secrets, sizeof **secrets);
     memory_free(*secrets);
     *secrets = NULL;
 }
@@ -112,7 +111,7 @@ static EVP_CIPHER_CTX *cipher_begin(const struct secrets *secrets, const uint8_t
     CHECK(cipher != NULL);
     secrets_derive(secrets, SEALING, key);
     CHECK(EVP_CipherInit_ex(cipher, EVP_aes_256_gcm(), NULL, key, nonce, encrypt) == 1);
-    OPENSSL_cleanse(key, sizeof key);
+    explicit_bzero(key, sizeof key);
     CHECK(EVP_CipherUpdate(cipher, NULL, &size, (const unsigned char *)context.at,
                            (int)context.size) == 1);
     return cipher;
@@ -157,6 +156,6 @@ enum status secrets_unseal(const struct secrets *secrets, struct text context, s
     EVP_CIPHER_CTX_free(cipher);
     if (genuine)
         buffer_append(out, plain, plain_size);
-    OPENSSL_cleanse(plain, sizeof plain);
+    explicit_bzero(plain, sizeof plain);
     return genuine ? STATUS_OK : STATUS_MALFORMED;
 }

@@ -4,8 +4,6 @@
  */
 #include "stores/odds.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds_engine.h"

@@ -8,8 +8,6 @@
  */
 #include "usage/usage.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"

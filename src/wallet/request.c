@@ -5,8 +5,6 @@
  */
 #include "wallet/request.h"
 
-#include <stdio.h>
-
 #include "base/json_text.h"
 #include "records/records.h"
 

@@ -3,8 +3,6 @@
  * platform_games.h. An import holds the counter's row until its commit (records.c), so rows that it
  * reads are still the same when it writes.
  */
-#include <stdio.h>
-
 #include "base/memory.h"
 #include "stores/platform/records.h"
 #include "stores/platform/texts.h"

@@ -9,9 +9,6 @@
  */
 #include "stores/platform/records.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/memory.h"
 #include "stores/platform/texts.h"
 #include "stores/platform/trail.h"

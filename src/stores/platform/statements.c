@@ -1,7 +1,4 @@
 /* The SQL of a table of columns, and the parameters that go with it; see sql.h. */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "base/memory.h"
 #include "records/records.h"
 #include "stores/platform/engine.h"

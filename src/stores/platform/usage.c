@@ -3,8 +3,6 @@
  * two instances that write the same rows wait for each other without a deadlock. A write takes no
  * revision: no server keeps a copy.
  */
-#include <stdlib.h>
-
 #include "base/memory.h"
 #include "stores/platform/ledger/reads.h"
 #include "stores/platform_usage.h"

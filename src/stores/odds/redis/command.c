@@ -2,7 +2,6 @@
 #include "stores/odds/redis/command.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 
 #include "stores/odds_engine.h"
 

@@ -34,8 +34,6 @@
  */
 #include "stores/odds/redis/connection.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"

@@ -2,8 +2,6 @@
  * The feed's side of the Redis engine: SET, UNLINK, SCAN, a script of PEXPIRE and sorted sets.
  * Another feed may publish with the same commands.
  */
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/odds/redis/command.h"

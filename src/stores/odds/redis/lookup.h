@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stddef.h>
-
 #include "base/mailbox.h"
 
 #define REDIS_ADDRESSES_MAX 16 /* of one name; there may be more, which are not used */

@@ -11,8 +11,6 @@
  */
 #include "stores/ledger_audit.h"
 
-#include <inttypes.h>
-
 #include "base/clock.h"
 #include "base/threads.h"
 #include "stores/platform/ledger/reads.h"

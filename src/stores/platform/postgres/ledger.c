@@ -28,11 +28,9 @@
  * server's log. This is so for batches that keep nothing (the locks on their players are in the
  * log) and for the question about a lost commit.
  */
-#include <stdlib.h>
-
+#include "stores/platform/postgres/ledger.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "stores/platform/postgres/ledger.h"
 #include "stores/platform/texts.h"
 
 _Static_assert(LEDGER_BATCH_MAX == 256, "sql/statements/postgresql.sql counts on it");

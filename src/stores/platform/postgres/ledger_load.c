@@ -13,8 +13,6 @@
  *
  * Look-ups are LATERAL with LIMIT, as in ledger_read.c.
  */
-#include <stdlib.h>
-
 #include "base/memory.h"
 #include "stores/platform/postgres/ledger.h"
 #include "stores/platform/texts.h"

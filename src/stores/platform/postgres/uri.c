@@ -11,8 +11,6 @@
  */
 #include "stores/platform/postgres/uri.h"
 
-#include <stdlib.h>
-
 #include "base/memory.h"
 
 #define GIVE_UP_NUMERATOR 9U /* the server gives up a little before we do, so that it can say so */

@@ -7,7 +7,6 @@
  * restarted. So the writer's handle copies the rest, which is short if it comes right after. If
  * neither happens, the writer's handle copies all of it before the log grows without bound.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 

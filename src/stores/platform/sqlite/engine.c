@@ -2,7 +2,6 @@
  * The platform store in one SQLite file: opening, migrating, and the engine's verbs.
  */
 #include <pthread.h>
-#include <stdio.h>
 
 #include "base/file.h"
 #include "base/memory.h"

@@ -9,7 +9,6 @@
  */
 #include "stores/platform/sqlite/file_identity.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/queue.h>

@@ -11,9 +11,6 @@
  * The audit reads the files as they are, even while other handles have them open, and neither
  * writes nor deletes any.
  */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "base/hash.h"
 #include "base/memory.h"
 #include "stores/platform/ledger/reads.h"

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <stdbool.h>
 #include <sys/stat.h>
 
 #include "base/status.h"

@@ -6,12 +6,10 @@
  */
 #include "stores/platform/sqlite/index_guard.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <sys/mman.h>
 
 #include "base/status.h"

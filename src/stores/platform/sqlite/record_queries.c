@@ -3,8 +3,6 @@
  * after the other, in a transaction of the connection's. SQLite has one writer at a time, so
  * changes become visible in the order of their revisions.
  */
-#include <stdio.h>
-
 #include "stores/platform/sqlite/columns.h"
 #include "stores/platform/sqlite/sqlite.h"
 

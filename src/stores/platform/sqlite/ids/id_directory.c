@@ -2,9 +2,6 @@
 #include "stores/platform/sqlite/ids/id_directory.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 /* Reading runs: see id_run.h. Everything in the file is taken as hostile until its sum fits. */
 #include "stores/platform/sqlite/ids/id_run.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

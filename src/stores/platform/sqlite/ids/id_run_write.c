@@ -1,7 +1,6 @@
 /* See id_run_write.h. */
 #include "stores/platform/sqlite/ids/id_run_write.h"
 
-#include <errno.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,8 +1,6 @@
 /* See id_table.h. */
 #include "stores/platform/sqlite/ids/id_table.h"
 
-#include <stdlib.h>
-
 #include "base/hash.h"
 #include "base/memory.h"
 
