@@ -11,9 +11,6 @@
  * PostgreSQL each, in SQLite by day, customer, operation and direction, because to compare each
  * takes longer there than all the rest.
  */
-#include <stddef.h>
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stores/platform/ledger/reads.h"
@@ -85,16 +82,11 @@ static enum status find_complete(struct platform_store *store, int64_t *number, 
 {
     struct ledger_horizon *horizon = memory_alloc_zeroed(1, sizeof *horizon);
     enum status status = STATUS_OK;
-    if (store->ledger->advance == NULL)
-        status = sql_read_integer(store, "SELECT coalesce(max(number), 0) FROM ledger_transaction",
-                                  &horizon->complete, error);
-    else
-        for (int look = 0; look < LOOKS_MAX && status == STATUS_OK && horizon->complete == 0;
-             look++) {
-            if (look > 0)
-                clock_pause_ns(LOOK_EVERY_NS);
-            status = store->ledger->advance(store, horizon, error);
-        }
+    for (int look = 0; look < LOOKS_MAX && status == STATUS_OK && horizon->complete == 0; look++) {
+        if (look > 0)
+            clock_pause_ns(LOOK_EVERY_NS);
+        status = store->ledger->advance(store, horizon, error);
+    }
     *number = horizon->complete;
     memory_free(horizon);
     return status;
@@ -151,7 +143,12 @@ bool platform_ledger_keep_sums(struct platform_store *store, int64_t least)
     int64_t complete = 0;
     enum status status =
         sql_read_integer(store, "SELECT number FROM ledger_summed", &keeping.from, &error);
+    if (store->ledger->advance != NULL && least > 1 && least < LEDGER_SUMS_WORTH_KEEPING)
+        least = LEDGER_SUMS_WORTH_KEEPING; /* each batch takes hundreds of numbers */
     if (status == STATUS_OK)
+        status = sql_read_integer(store, "SELECT coalesce(max(number), 0) FROM ledger_transaction",
+                                  &complete, &error);
+    if (status == STATUS_OK && store->ledger->advance != NULL && complete - keeping.from >= least)
         status = find_complete(store, &complete, &error);
     while (status == STATUS_OK && complete - keeping.from >= least) {
         keeping.until = complete - keeping.from > AT_ONCE ? keeping.from + AT_ONCE : complete;
