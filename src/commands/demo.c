@@ -288,7 +288,7 @@ static void start_replay(struct demo *demo)
     if (demo->replay != 0)
         return;
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    (void)dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
     (void)execl("/proc/self/exe", "croupier", "feed", "replay", demo->record, "--live", "-c",
                 demo->config_file, NULL);
     _exit(EXIT_FAILURE);

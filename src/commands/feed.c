@@ -355,6 +355,8 @@ struct replay {
     uint64_t speed;
     uint64_t begun_ns;
     int output;
+    const struct progress_watch *watch;
+    uint64_t all; /* lines */
 };
 
 static void replay_line(void *context, int64_t time_ms, struct text sent)
@@ -372,6 +374,7 @@ static void replay_line(void *context, int64_t time_ms, struct text sent)
     }
     (void)file_write(replay->output, sent.at, sent.size);
     (void)file_write(replay->output, "\n", 1);
+    progress_tell(replay->watch, "lines", replay->reading.lines, replay->all);
 }
 
 static void write_lines(void *argument)
@@ -426,7 +429,10 @@ static void run_replay(const struct command_line *line)
     struct odds_store *store = open_store(line, true);
     if (command_option(line, "live") == NULL)
         check_quiet(line, store, reading.lines);
+    replay.all = reading.lines;
+    replay.watch = isatty(STDOUT_FILENO) ? command_watch(line) : NULL; /* the demo has the screen */
     uint64_t failed = publish_again(line, &replay, store);
+    command_end_progress(line);
     if (failed > 0 || replay.reading.lines < reading.lines)
         command_refuse(line, "%" PRIu64 " of %" PRIu64 " lines were published",
                        replay.reading.lines - failed, reading.lines);
