@@ -55,7 +55,8 @@ void ledger_sum_add(struct ledger_sum *to, const struct ledger_sum *more);
 /* Call it before platform_ledger_sums, and in no snapshot. It keeps the sums of the entries that
  * have come, if these are `least` or more, so that sums of whole days, not by round, read few
  * entries. It may take as long as reading all of them, once. (PostgreSQL's numbers have gaps, which
- * count.) False: it failed, which costs time alone. */
+ * count: there, any `least` above 1 is LEDGER_SUMS_WORTH_KEEPING at least.) False: it failed, which
+ * costs time alone. */
 #define LEDGER_SUMS_WORTH_KEEPING 32768
 bool platform_ledger_keep_sums(struct platform_store *store, int64_t least);
 

@@ -1,7 +1,7 @@
 /*
  * Keeps sums of entries by day (ledger_sum), so that a question about days reads few entries.
  *
- * The caller who asks for sums adds the entries that have come since somebody asked last. A batch
+ * The writer of usage adds the entries that have come, and so does an operator who asks. A batch
  * does nothing for it. The entries up to the number in ledger_summed are kept, and none is still to
  * come there: where entries become visible in another order than that of their numbers, the
  * engine's horizon says up to which number all are (ledger_horizon). So an entry of an earlier day
@@ -20,16 +20,17 @@
 #define LOOKS_MAX 50               /* at batches that are open */
 #define LOOK_EVERY_NS ((uint64_t)10 * 1000 * 1000)
 
-enum { TEXTS = 6, INTEGERS = 4 };
+enum { TEXTS = 6 };
+enum { TRANSFER, RAISED, ENTRIES, MOVEMENT, INTEGERS };
 
 /* A row of ledger_sum. */
 struct kept_row {
     int64_t day;
     char texts[TEXTS - 1][GAME_REFERENCE_SIZE]; /* customer, currency, provider, game, operation */
     char kind[16];
-    int64_t integers[INTEGERS]; /* transfer, raised, entries, movement */
+    int64_t integers[INTEGERS];
 };
-#define KEY_SIZE (offsetof(struct kept_row, integers) + 2 * sizeof(int64_t)) /* then the sums */
+#define KEY_SIZE offsetof(struct kept_row, integers[ENTRIES]) /* the sums come after it */
 
 struct keeping {
     int64_t from, until; /* numbers */
@@ -51,8 +52,8 @@ static void group(struct buffer *rows)
         qsort(all, count, sizeof *all, compare_keys);
     for (size_t i = 1; i < count; i++)
         if (compare_keys(&all[kept], &all[i]) == 0) {
-            all[kept].integers[2] += all[i].integers[2];
-            all[kept].integers[3] += all[i].integers[3];
+            all[kept].integers[ENTRIES] += all[i].integers[ENTRIES];
+            all[kept].integers[MOVEMENT] += all[i].integers[MOVEMENT];
         } else {
             all[++kept] = all[i];
         }
