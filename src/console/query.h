@@ -43,8 +43,8 @@ struct console_page {
 };
 #define CONSOLE_PAGE_MAX 200 /* rows */
 void console_page(struct console_query *query, struct console_page *page);
-/* Ends the rows of a page, and the members of its document: how many there are on all pages (UINT64_MAX: too many
- * to count), and the cursor of the next page, or 0. */
+/* Ends the rows of a page, and writes the last members of its document: how many rows there are on
+ * all pages (UINT64_MAX: too many to count), and the cursor of the next page, or 0. */
 void console_end_page(struct json_writer *json, uint64_t found, uint64_t next);
 /* Where the cursor is how many rows are before it. */
 uint64_t console_next(const struct console_page *page, uint64_t found);

@@ -4,8 +4,8 @@
 
 /*
  * A fact: what croupier saw of one request of a sandbox caller. The store keeps facts, and judges
- * them when they are read (sql/statements/conduct.sql). A hash is a SipHash under no secret, so that
- * all instances agree; it is 0 where there is nothing to hash. Plain data. Threads: any.
+ * them when they are read (sql/statements/conduct.sql). A hash is a SipHash without a secret, so
+ * that all instances agree; it is 0 where there is nothing to hash. Plain data. Threads: any.
  */
 
 #define CONDUCT_REQUEST_SIZE 24 /* X-Request-Id, with the NUL */

@@ -85,10 +85,11 @@ struct platform_store_options {
     struct platform_facts *facts; /* borrowed, shared by any number of handles; may be NULL */
 };
 
-/* Opens, unless `*store` is open (not NULL), and looks at the schema: a schema older or newer than this program's is STATUS_INVALID with
- * a text that says what to do ("run: croupier migrate"), unless `create` is set, which leaves the
- * schema to platform_store_migrate. STATUS_UNAVAILABLE: cannot be reached or opened now, with the
- * path and the reason; STATUS_MALFORMED: it is not a database, or damaged. */
+/* Opens, unless `*store` is open (not NULL), and looks at the schema: a schema older or newer than
+ * this program's is STATUS_INVALID with a text that says what to do ("run: croupier migrate"),
+ * unless `create` is set, which leaves the schema to platform_store_migrate. STATUS_UNAVAILABLE: it
+ * cannot be reached or opened now, with the path and the reason; STATUS_MALFORMED: it is not a
+ * database, or damaged. */
 MUST_CHECK enum status platform_store_open(struct platform_store **store,
                                            const struct platform_store_options *options,
                                            struct error *error);

@@ -1,7 +1,7 @@
 /*
- * Tables of sets: a hash names the set, and a new entry takes the place of one of a full set, of one
- * after the other. Players and transactions have numbers without gaps and need no hash: each has one
- * slot.
+ * Tables of sets. A hash names the set of an entry. In a full set a new entry takes the place of
+ * another, in turn. Players and transactions have numbers without gaps and need no hash: each has
+ * one slot.
  *
  * A table is made with its first entry, so a handle that asks for little takes little.
  */
