@@ -30,11 +30,11 @@ def eventually(condition):
 
 
 class Store:
-    """A store that serves, in a process of its own."""
+    """A store that serves, or that feeds, in a process of its own."""
 
-    def __init__(self, uri, timeout_ms=1000, prefix="", names=None):
-        self.process = subprocess.Popen([os.environ["REDIS_TOOL"], uri, str(timeout_ms), prefix], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    def __init__(self, uri, timeout_ms=1000, prefix="", names=None, feeds=False):
+        self.process = subprocess.Popen([os.environ["REDIS_TOOL"], uri, str(timeout_ms), prefix, *(["feeds"] if feeds else [])],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         env=names.environment() if names else None)
         self.answers, self.reads, self.watches, self.log = queue.Queue(), {}, {}, []
         self.tags = 0

@@ -276,6 +276,7 @@ int main(int count, char **arguments)
                                          .timeout_ms = (uint32_t)timeout_ms,
                                          .prefix = count > 3 ? arguments[3] : NULL,
                                          .patient = true,
+                                         .feeds = count > 4,
                                          .log = log};
     struct error error = {{0}};
     if (odds_store_open(&store, &options, &error) != STATUS_OK) {

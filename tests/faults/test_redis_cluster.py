@@ -105,7 +105,7 @@ def test_a_slot_moves_while_it_serves(cluster, open_store, mode, keys_first):
     """At every step another store publishes, and what is read next is that."""
     served = "ok" if mode == "tracking" else "pending"
     slot, target = cluster.the_slot, other_master(cluster)
-    store, feed = (open_store(cluster.uri(), prefix=PREFIX, timeout_ms=2000) for _ in range(2))
+    store, feed = (open_store(cluster.uri(), prefix=PREFIX, timeout_ms=2000, feeds=feeds) for feeds in (False, True))
     numbers = iter(range(2, 1000))
 
     def step():
@@ -139,7 +139,7 @@ def test_a_slot_moves_while_it_serves(cluster, open_store, mode, keys_first):
 
 def test_a_move_that_is_called_off(cluster, open_store):
     slot, target = cluster.the_slot, other_master(cluster)
-    store, feed = (open_store(cluster.uri(), prefix=PREFIX, timeout_ms=2000) for _ in range(2))
+    store, feed = (open_store(cluster.uri(), prefix=PREFIX, timeout_ms=2000, feeds=feeds) for feeds in (False, True))
     assert store.value() == "[1]"
     source = cluster.begin_move(slot, target)
     store.await_status("pending")
@@ -190,7 +190,7 @@ def test_a_failover_because_the_master_is_gone(cluster, open_store, how):
 @pytest.mark.parametrize("mode", ["tracking", "asking"], indirect=True)
 def test_a_failover_that_is_asked_for(cluster, open_store, mode):
     former = cluster.prepare_failover(cluster.the_slot)
-    store, feed = (open_store(cluster.uri(former), prefix=PREFIX, timeout_ms=2000) for _ in range(2))
+    store, feed = (open_store(cluster.uri(former), prefix=PREFIX, timeout_ms=2000, feeds=feeds) for feeds in (False, True))
     assert store.value() == "[1]"
     new = cluster.fail_over(cluster.the_slot)
     new.call("SET", KEY, "[2]")

@@ -23,7 +23,8 @@ static void read_all(FILE *in, struct buffer *document)
 
 static enum status put(const char *uri, const char *sport, const char *event, struct error *error)
 {
-    struct odds_store_options options = {.uri = uri, .timeout_ms = 10000, .create = true};
+    struct odds_store_options options = {
+        .uri = uri, .timeout_ms = 10000, .create = true, .feeds = true};
     struct odds_change change = {.kind = ODDS_CATALOG};
     enum status status = sport_from_key(text_of(sport), &change.sport);
     if (status != STATUS_OK)
