@@ -121,8 +121,9 @@ class Client(threading.Thread):
                 client.request(method, path, body, headers)
                 answer = client.getresponse()
                 content = answer.read()
-                assert answer.status == 200, (answer.status, content)
-                self.done += 1
+                # As Service.request: on a machine that stands still for a second, the policies are that old.
+                assert answer.status == 200 or b"security_config_unavailable" in content, (answer.status, content)
+                self.done += answer.status == 200
                 if not self.kept_alive or answer.getheader("Connection") == "close":
                     client.close()
                     client = None
