@@ -23,8 +23,8 @@ unexport PYTHONDONTWRITEBYTECODE
 COMPILED = [ -e tests/service/__pycache__ ] || CROUPIER_BIN=$(abspath $(1)/croupier) $(PYTHON) -m pytest -p no:cacheprovider -q --collect-only tests/service >/dev/null
 # Of the odds store and the platform store; see tests/service/engines.py. `make test` has each engine once, and
 # the two sanitized runs have the other two pairs, so `.ci/run` has all of them. ThreadSanitizer has the engines with
-# threads of their own; the fault tests, programs that are killed or whose calls fail, are left to the other runs, and
-# so is the one that flips each bit of a file, which has no second thread and takes a quarter of an hour there.
+# threads of their own. What it can say nothing about is left to the other runs: the fault tests, programs that are killed or
+# whose calls fail, and what is `threadless`, of programs that have no second thread, or none that the other tests have not.
 # `make test` with all four: make test PAIRS="embedded,sqlite redis,sqlite embedded,postgresql redis,postgresql"
 PAIRS = embedded,sqlite redis,postgresql
 ASAN_PAIRS = embedded,postgresql
@@ -157,14 +157,15 @@ check-lint: build/check-tsan/build.ninja
 	printf '%s\n' $(filter src/%.c bench/%.c,$(SOURCES)) | xargs -P $(JOBS) -n 4 clang-tidy -p build/check-tsan --quiet --warnings-as-errors='*'
 
 check-asan: build/check-asan/build.ninja build/check-gcc/build.ninja
-	$(NINJA) -C build/check-gcc croupier
+	$(NINJA) -C build/check-gcc croupier tests/service/put_odds
 	$(NINJA) -C build/check-asan
 	@$(call ALL_TESTS,build/check-asan,$(ASAN_PAIRS),$(PATIENT),--timeout-multiplier 10)
 
+check-tsan: ARGUMENTS = -m 'not threadless'
 check-tsan: build/check-tsan/build.ninja build/check-gcc/build.ninja
-	$(NINJA) -C build/check-gcc croupier
+	$(NINJA) -C build/check-gcc croupier tests/service/put_odds
 	$(NINJA) -C build/check-tsan
-	@$(call ALL_TESTS,build/check-tsan,$(TSAN_PAIRS),$(PATIENT) $(UNRANDOMIZED),--timeout-multiplier 10 --no-suite faults --no-suite flips)
+	@$(call ALL_TESTS,build/check-tsan,$(TSAN_PAIRS),$(PATIENT) $(UNRANDOMIZED),--timeout-multiplier 10 --no-suite faults --no-suite threadless)
 
 # A hundred programs are linked in each of these: by lld, which takes a third of the time, and with what a sanitizer prints, without
 # what only a debugger asks for.

@@ -12,6 +12,8 @@ def pytest_configure(config):
                             " of the pairs of a run (TEST_PAIRS) that have the same ones, the first is enough")
     config.addinivalue_line("markers", "sampled: tries all its points in plain runs alone, so that a sanitized run does not stand for one (TEST_CHECKED)")
     config.addinivalue_line("markers", "takes(*programs): these, which `make test-quick` neither installs nor needs: it leaves this out")
+    config.addinivalue_line("markers", "threadless: of programs that have no second thread, or none that other tests have not, or that are"
+                            " killed: ThreadSanitizer can say nothing about it, so its run leaves it out")
     config.addinivalue_line("markers", "long(seconds): takes so long alone, about, and is begun early")
     if not BINARY.exists():
         pytest.exit(f"{BINARY} is not there: run `make build`, or set CROUPIER_BIN", returncode=2)

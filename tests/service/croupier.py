@@ -16,6 +16,7 @@ a sanitized one takes several times longer to start.
 
 import base64
 import contextlib
+import hashlib
 import http.client
 import json
 import os
@@ -39,7 +40,7 @@ import engines
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("CROUPIER_BIN") or ROOT / "build" / "croupier").resolve()
 PREPARING = Path(os.environ.get("TEST_PREPARED_BY") or BINARY).resolve()
-PUT_ODDS = BINARY.parent / "tests" / "service" / "put_odds"
+PUT_ODDS = PREPARING.parent / "tests" / "service" / "put_odds"
 TEST_CLOCK = BINARY.parent / "tests" / "test_clock.so"
 # Sanitized builds are several times slower; every limit below is for a program that hangs, not a slow one.
 PATIENCE = float(os.environ.get("CROUPIER_PATIENCE", "1"))
@@ -56,7 +57,7 @@ NOT_ALLOWED = (403, {"error": "ip_not_allowed", "message": "Client address is no
 
 
 RUNTIME = tempfile.TemporaryDirectory(prefix="croupier-run-")  # where commands find a server, instead of in /run
-MIGRATED = tempfile.TemporaryDirectory(prefix="croupier-migrated-")  # what `croupier migrate` made for the first service
+KEPT = tempfile.TemporaryDirectory(prefix="croupier-kept-")  # platform stores of earlier services, to be copied
 
 
 def api_document(name):
@@ -273,10 +274,12 @@ class Service:
         self.directory = Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
         self.odds = odds or engines.odds_store(self.directory, own_stores)
-        self.platform = platform or engines.platform_store(self.directory, own_stores)
-        self.configuration = self.directory / "croupier.conf"
+        self._platform = platform or engines.platform_store(self.directory, own_stores)
+        self._to_be_made = False
+        self._configuration = self.directory / "croupier.conf"
         self.environment = sanitizer_environment()
         self.environment.update(environment or {})
+        self._own_environment = bool(environment)
         self.settings = {
             ("server", "listen"): "127.0.0.1:0",
             ("server", "threads"): "2",
@@ -284,7 +287,7 @@ class Service:
             ("operator", "listen"): "127.0.0.1:0",
             ("odds", "store"): self.odds.uri,
             ("odds", "timeout_ms"): STORE_TIMEOUT_MS,  # of commands as well
-            ("platform", "store"): self.platform.uri,
+            ("platform", "store"): self._platform.uri,
             ("platform", "timeout_ms"): STORE_TIMEOUT_MS,
             ("casino", "secrets_key_file"): f"{self.directory}/secrets.key",
             ("log", "level"): "info",
@@ -299,21 +302,46 @@ class Service:
         self._log_path = None
         self._starts = 0
         if stores:
-            of_its_own = platform or self.platform.own or {"platform.store", "casino.secrets_key_file"} & set(settings or {})
-            self._make_platform_store(can_be_copy=not of_its_own)
             self.publish_nothing()
+            of_its_own = platform or self.platform.own or {"platform.store", "casino.secrets_key_file"} & set(settings or {})
+            self._to_be_made = not of_its_own
+            if of_its_own:
+                self._make()
 
-    def _make_platform_store(self, can_be_copy):
-        """Migrates, or copies what that made for an earlier service of this process: hundreds of tests begin so."""
-        key, kept_key = self.directory / "secrets.key", Path(MIGRATED.name) / "secrets.key"
-        if can_be_copy and kept_key.exists():
-            self.platform.copy_kept(MIGRATED.name)
-            shutil.copy(kept_key, key)
-            return
-        self.prepare("migrate")
-        if can_be_copy:
-            self.platform.keep(MIGRATED.name)
-            shutil.copy(key, kept_key)  # comes last: with it, all is there
+    @property
+    def platform(self):
+        self._migrate()
+        return self._platform
+
+    @property
+    def configuration(self):
+        """Whoever reads the file finds the stores that it names."""
+        self._migrate()
+        return self._configuration
+
+    def _migrate(self):
+        if self._to_be_made:
+            self._copy_or_make("migrated", self._make)
+
+    def _make(self):
+        self._to_be_made = False
+        return self.prepare("migrate").text
+
+    def _copy_or_make(self, name, make):
+        """Hundreds of tests begin with the same platform store, so it is a copy of what make() made in an earlier service of this
+        process. Returns what that returned, which is text."""
+        kept, key = Path(KEPT.name) / name, self.directory / "secrets.key"
+        if (kept / "returned").exists():
+            self._to_be_made = False
+            self._platform.copy_kept(kept)
+            shutil.copy(kept / "secrets.key", key)
+            return (kept / "returned").read_text()
+        returned = make()
+        kept.mkdir()
+        self._platform.keep(kept)
+        shutil.copy(key, kept)
+        (kept / "returned").write_text(returned)  # comes last: with it, all is there
+        return returned
 
     # ---- configuration, commands ------------------------------------------------------------------
 
@@ -329,8 +357,8 @@ class Service:
         for section in dict.fromkeys(section for section, _ in self.settings):
             lines.append(f"[{section}]")
             lines += [f"{key} = {value}" for (of, key), value in self.settings.items() if of == section]
-        self.configuration.write_text("\n".join(lines) + "\n")
-        self.configuration.chmod(0o640)  # there may be a password in it
+        self._configuration.write_text("\n".join(lines) + "\n")
+        self._configuration.chmod(0o640)  # there may be a password in it
 
     def prepare(self, *arguments, input=None):
         """Runs a command that makes what a test begins with, and is not what it tests: that is for `run` and `ask`."""
@@ -374,8 +402,16 @@ class Service:
             arguments += ["--cidr", cidr]
         if rate:
             arguments += ["--rate", rate]
-        identity = json.loads(self.prepare(*arguments, "--json").text)["id"]
-        return Customer(identity, self.issue_key(identity) if key else None)
+
+        def add():
+            self._migrate()
+            identity = json.loads(self.prepare(*arguments, "--json").text)["id"]
+            return json.dumps([identity, self.issue_key(identity) if key else None])
+
+        # The first of a store whose time is not the test's own: it may have been added earlier, to another store.
+        of_another = self._to_be_made and not self._own_environment
+        name = hashlib.sha256(json.dumps([arguments, key]).encode()).hexdigest()[:16]
+        return Customer(*json.loads(self._copy_or_make(name, add) if of_another else add()))
 
     def issue_key(self, customer, *options):
         return json.loads(self.prepare("key", "issue", customer, *options, "--json").text)["key"]
@@ -493,7 +529,7 @@ class Service:
             self.stop()
         finally:
             self.odds.remove()
-            self.platform.remove()
+            self._platform.remove()
 
     def word(self, path):
         """What the operator's listener tells an orchestrator: a status and a word."""

@@ -118,10 +118,10 @@ class SqlitePlatform(Files):
         pass
 
     def keep(self, kept):
-        shutil.copy(self.path, Path(kept) / self.path.name)
+        shutil.copy(self.path, kept)
 
     def copy_kept(self, kept):
-        shutil.copy(Path(kept) / self.path.name, self.path)
+        shutil.copy(kept / self.path.name, self.path)
 
     def execute(self, *statements, tampering=False):
         """Runs statements in one transaction and returns the rows of the last; values are text (None: null).
@@ -177,10 +177,10 @@ class PostgresPlatform(OfServer):
             self.made = True
 
     def keep(self, kept):
-        self.server.create_database("kept", self.database)
+        self.server.create_database(f"kept {kept.name}", self.database)
 
     def copy_kept(self, kept):
-        self.server.create_database(self.database, "kept")
+        self.server.create_database(self.database, f"kept {kept.name}")
         self.made = True
 
     def remove(self):

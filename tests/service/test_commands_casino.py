@@ -36,7 +36,7 @@ def refused(platform, *arguments, status=1, input=None):
 
 
 def test_migrate_makes_the_key_of_secrets_once_and_privately(platform):
-    key = platform.directory / "secrets.key"
+    key = platform.configuration.parent / "secrets.key"
     assert key.stat().st_mode & 0o7777 == 0o600
     before = key.read_bytes()
     assert len(before) == 32
@@ -45,7 +45,7 @@ def test_migrate_makes_the_key_of_secrets_once_and_privately(platform):
 
 
 def test_a_key_that_secrets_are_stored_under_is_not_replaced_unasked(platform):
-    key = platform.directory / "secrets.key"
+    key = platform.configuration.parent / "secrets.key"
     add_provider(platform)
     platform.run("check")
     kept = key.read_bytes()

@@ -157,6 +157,7 @@ def test_a_good_customer_fails_nothing(sandbox):
     assert "CHECK" in text and "waiting-polls" in text and "not seen" in text
 
 
+@pytest.mark.only("embedded", "sqlite")  # of programs in other languages
 @pytest.mark.parametrize("name", [*CUSTOMERS, *COMPILED])
 def test_the_example_customers_fail_nothing(sandbox, tmp_path, name):
     program = CUSTOMERS.get(name) or compiled(name, tmp_path)

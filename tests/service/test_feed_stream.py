@@ -380,6 +380,7 @@ def test_events_that_are_polled_are_told_of(service, stream):
     assert all("interest" in line for line in feed.end())
 
 
+@pytest.mark.only("embedded", "sqlite")  # of programs in other languages
 @pytest.mark.parametrize("language, program", [("python", "/usr/bin/python3"),
                                                pytest.param("javascript", "node", marks=pytest.mark.takes("node"))])
 def test_the_feeders_of_the_documents_follow_what_is_polled(service, tmp_path, language, program):

@@ -551,6 +551,7 @@ def restart(server):
 
 @pytest.mark.long(10)
 @pytest.mark.sampled
+@pytest.mark.threadless
 def test_no_line_is_missing_or_comes_twice_while_both_sides_are_killed(make_service, tmp_path):
     seed = int(os.environ.get("TAIL_SEED") or random.randrange(1 << 32))
     print(f"TAIL_SEED={seed}")

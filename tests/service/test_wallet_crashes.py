@@ -25,7 +25,7 @@ from servers import SAMPLE
 from croupier import BINARY, PATIENCE, REPORT, Service, eventually
 from wallet_model import Model, add_player, balance, credit, debit, rollback, send, told
 
-pytestmark = [pytest.mark.depends_on("platform"), pytest.mark.only("sqlite"),
+pytestmark = [pytest.mark.depends_on("platform"), pytest.mark.only("sqlite"), pytest.mark.threadless,
               pytest.mark.skipif(not shutil.which("strace"), reason="strace is not there")]
 
 ALL = os.environ.get("WALLET_FAULTS") == "all"

@@ -17,7 +17,7 @@ from croupier import Service
 from servers import SAMPLE, sampled
 from wallet_model import Provider, add_games, add_player, credit, debit, launch, rollback, send
 
-pytestmark = pytest.mark.depends_on("platform")
+pytestmark = [pytest.mark.depends_on("platform"), pytest.mark.threadless]
 
 EVERY_ROW = engines.PLATFORM == "sqlite" or "TEST_TAMPER_EVERY_ROW" in os.environ
 ROWS = 10**9 if EVERY_ROW else -(-6 // SAMPLE)  # of a table that are tried, with each column
