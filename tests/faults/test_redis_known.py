@@ -217,6 +217,18 @@ def answer_with(fake, *, before=b"", between=b"", after=b""):
     fake.raw["EXEC"] = array() + after
 
 
+def test_a_value_whose_time_is_over_does_not_come_back_while_the_server_has_it(fake, open_store):
+    """The server counts from later, or its clock was set back: whoever was told that the value is gone is not dealt it again."""
+    fake.expiries["odds:cricket:1"] = 500
+    store = open_store(fake.uri, timeout_ms=4000)
+    assert store.value() == "[1]"
+    fake.expiries["odds:cricket:1"] = 100000
+    eventually(lambda: store.read()[:2] == ("ok", 0))
+    assert [store.read()[:2] for _ in range(20)] == [("ok", 0)] * 20
+    fake.invalidate("odds:cricket:1")
+    eventually(lambda: store.read()[3] == "[1]")
+
+
 @pytest.mark.parametrize("keys", [("odds:cricket:1",), (None,)])
 def test_what_was_read_after_a_change_is_remembered(fake, open_store, keys):
     """The word of it comes first, in the order of things."""

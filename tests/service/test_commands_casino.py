@@ -8,7 +8,7 @@ import pytest
 from croupier import Service
 from wallet_model import add_games, add_player
 
-pytestmark = pytest.mark.depends_on("platform")
+pytestmark = [pytest.mark.depends_on("platform"), pytest.mark.threadless]
 
 GAME = {"id": "book-of-sand", "name": "Book of Sand", "provider": "acme", "category": "slots",
         "features": ["free-spins"], "rtp_bps": 9612, "volatility": "high", "thumbnail_url": None,

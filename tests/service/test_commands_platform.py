@@ -11,7 +11,7 @@ import pytest
 import engines
 from croupier import BINARY, PATIENCE, REPORT, STORE_TIMEOUT_MS, at_a_terminal, sanitizer_environment
 
-pytestmark = pytest.mark.depends_on("platform")
+pytestmark = [pytest.mark.depends_on("platform"), pytest.mark.threadless]
 
 CUSTOMER_ID = re.compile(r"cus_[0-9A-Za-z]{16}")
 KEY_ID = re.compile(r"key_[0-9A-Za-z]{16}")

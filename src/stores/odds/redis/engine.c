@@ -200,7 +200,8 @@ static bool judge_expiry(struct reading *reading)
         memory_free(reading->read->value.bytes);
         reading->read->value.bytes = NULL;
         reading->read->value.size = 0;
-        *seen = (struct redis_seen){.readable = true, .current = seen->current};
+        seen->stored = false;
+        seen->current = false; /* the server has it yet */
     }
     if (seen->stored && seen->expires_ns != 0) {
         uint64_t left_s = seen->expires_ns > now_ns ? (seen->expires_ns - now_ns) / 1000000000U : 0;

@@ -270,7 +270,8 @@ static bool is_renewed(const struct entry *entry, const struct redis_seen *seen)
 bool redis_versions_limit(struct redis_versions *versions, const struct odds_subject *subject,
                           struct redis_seen *seen)
 {
-    const struct entry entry = look(versions, subject);
+    struct entry entry = look(versions, subject);
+    entry.stored = seen->stored; /* also while its time is over, and the server has it yet */
     bool limited = !entry.heard && entry.expires_ns != 0 && seen->stored && is_same(&entry, seen) &&
                    (seen->expires_ns == 0 || seen->expires_ns > entry.expires_ns + LEAP_NS);
     if (limited)
