@@ -502,11 +502,13 @@ class Service:
         """Waits for the server to end by itself; returns its exit status."""
         process, self.process = self.process, None
         try:
-            return process.wait(seconds * PATIENCE)
+            status = process.wait(seconds * PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
             raise AssertionError(f"the server did not end:\n{self.log_text()}") from None
+        assert status != 99, f"a sanitizer complains:\n{self.log_text()}"
+        return status
 
     def stop(self):
         """Asks the server to end; it must do so in order, and leave no complaint of a sanitizer."""
