@@ -382,14 +382,14 @@ class Service:
         done.text = done.stdout.decode("utf-8", "replace")
         done.errors = text
         if arguments[0] == "feed":
-            self._settle()
+            self._settle(*([7] if arguments[1] in ("odds", "catalog") else []))
         return done
 
-    def _settle(self):
+    def _settle(self, *most):
         """Waits until the server that runs, if one does, must know of what was published."""
         if self.process is not None and self.operator_address is not None and self._served == self.odds.uri:
             with contextlib.suppress(OSError):
-                self.odds.settle(self.metrics, self.settings.get(("odds", "prefix"), ""))
+                self.odds.settle(self.metrics, self.settings.get(("odds", "prefix"), ""), *most)
 
     def ask(self, *arguments, **options):
         """Runs a command with --json and returns its document."""
@@ -444,7 +444,7 @@ class Service:
         """Puts bytes into the odds store that `croupier feed` would refuse. event None: the catalog."""
         subprocess.run([PUT_ODDS, self.settings[("odds", "store")], sport, "-" if event is None else str(event)],
                        input=document, env=self.environment, check=True, timeout=180 * PATIENCE)
-        self._settle()
+        self._settle(7)
 
     # ---- the server -------------------------------------------------------------------------------
 

@@ -68,12 +68,11 @@ class EmbeddedOdds(Files):
         self.uri = f"embedded:{self.path}"
         self.where = str(self.path)
 
-    def settle(self, metrics, prefix):
+    def settle(self, metrics, prefix, most=None):
         """What is published is seen at once."""
 
 
 class RedisOdds(OfServer):
-    MARKERS = 256  # more than a test ever changes at once
     SEEN = "croupier_odds_invalidations_total"
 
     def __init__(self, directory, own):
@@ -88,16 +87,16 @@ class RedisOdds(OfServer):
             connection.call("SELECT", self.database)
             return connection.call(*words)
 
-    def settle(self, metrics, prefix):
-        """Waits until a server has heard of every change so far; metrics() are its own. Word of a change may
+    def settle(self, metrics, prefix, most=255):
+        """Waits until a server has heard of every change so far, at most so many; metrics() are its own. Word of a change may
         travel for some milliseconds. It arrives in the order of the changes, so that when the server has
         counted more than were under way before these, some of these have come, and all before them."""
         before = metrics()[self.SEEN]
-        self.call("MSET", *(word for n in range(self.MARKERS) for word in (f"{prefix}odds:marker:{n}", "")))
+        self.call("MSET", *(word for n in range(most + 1) for word in (f"{prefix}odds:marker:{n}", "")))
         deadline = time.monotonic() + 20
-        while metrics()[self.SEEN] < before + self.MARKERS:
+        while metrics()[self.SEEN] <= before + most:
             assert time.monotonic() < deadline, "the server never heard of what was published"
-            time.sleep(0.001)
+            time.sleep(0.005)
 
     def remove(self):
         if self.own:
