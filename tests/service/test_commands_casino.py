@@ -133,7 +133,7 @@ def test_a_launch_url_that_others_can_read_is_noted(platform, url, noted):
 
 
 def test_a_secret_needs_the_key_file(platform):
-    (platform.directory / "secrets.key").chmod(0o644)
+    (platform.configuration.parent / "secrets.key").chmod(0o644)
     arguments = ["provider", "add", "acme", "--name", "A", "--launch-url", "https://a/", "--secret", "-"]
     assert "chmod 600" in refused(platform, *arguments, input=SECRET)
 
