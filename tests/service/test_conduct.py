@@ -160,7 +160,7 @@ def test_a_good_customer_fails_nothing(sandbox):
 @pytest.mark.only("embedded", "sqlite")  # of programs in other languages
 @pytest.mark.parametrize("name", [*CUSTOMERS, *COMPILED])
 def test_the_example_customers_fail_nothing(sandbox, tmp_path, name):
-    program = CUSTOMERS.get(name) or compiled(name, tmp_path)
+    program = CUSTOMERS.get(name) or compiled(name)
     client = customer(sandbox, f"Example {name}")
     host, port = sandbox.address
     environment = {**os.environ, "BASE": f"http://{host}:{port}", "KEY": client.key, "JOURNAL": str(tmp_path / "journal")}

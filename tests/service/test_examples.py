@@ -1,5 +1,6 @@
 """The programs of examples/, as their READMEs run them, against a demo; what they do when they or the server are killed."""
 
+import fcntl
 import gzip
 import hashlib
 import http.server
@@ -40,7 +41,21 @@ COMPILED = ("go", "java")
 ZSTD_GO, ZSTD_JAVA = Path("/usr/share/gocode"), Path("/usr/share/java/zstd-jni.jar")
 
 
-def compiled(name, directory):
+def compile_once(compiler, sources, command, **environment):
+    """In a directory beside the program, which is returned, once for all processes; command(directory) is what compiles."""
+    kept = BINARY.parent / "examples"
+    directory = kept / hashlib.sha256(repr([compiler, *(source.read_text() for source in sources)]).encode()).hexdigest()[:16]
+    directory.mkdir(parents=True, exist_ok=True)
+    with open(directory / "compiling", "w") as compiling:
+        fcntl.flock(compiling, fcntl.LOCK_EX)
+        if not (directory / "compiled").exists():
+            subprocess.run(command(directory), check=True, env=dict(os.environ, GOCACHE=str(kept / "cache"), **environment),
+                           timeout=300 * PATIENCE)
+            (directory / "compiled").touch()
+    return directory
+
+
+def compiled(name):
     """The command of a customer that is compiled first; skips where there is no compiler, or no library."""
     language, _, differences = name.partition("-")
     compiler = next(filter(shutil.which, {"go": ("go",) if differences else ("go", "gccgo"), "java": ("javac",)}[language]), None)
@@ -48,13 +63,18 @@ def compiled(name, directory):
         pytest.skip(f"no compiler for {language} here; on Debian: apt install gccgo default-jdk-headless")
     if differences and not {"go": ZSTD_GO / "src/github.com/klauspost/compress/zstd", "java": ZSTD_JAVA}[language].exists():
         pytest.skip(f"no library of zstd for {language} here")
-    program, path = directory / "customer", f"{directory}:{ZSTD_JAVA}" if differences else directory
     go, java = ([*GO, GO[0].with_name("differences.go")], [*JAVA, JAVA[0].with_name("Differences.java")]) if differences else (GO, JAVA)
-    command = {"go": ["go", "build", "-o", program, *go], "gccgo": ["gccgo", "-o", program, *go],
-               "javac": ["javac", "-Xlint:all", "-Werror", "-cp", path, "-d", directory, *java]}[compiler]
-    environment = dict(os.environ, GOCACHE=str(directory / "cache"), **({"GO111MODULE": "off", "GOPATH": str(ZSTD_GO)} if differences else {}))
-    subprocess.run(command, check=True, env=environment, timeout=300 * PATIENCE)
-    return ["java", "-XX:TieredStopAtLevel=1", "-cp", path, java[-1].stem] if language == "java" else [program]
+
+    def path(directory):
+        return f"{directory}:{ZSTD_JAVA}" if differences else directory
+
+    def command(directory):
+        return {"go": ["go", "build", "-o", directory / "customer", *go], "gccgo": ["gccgo", "-o", directory / "customer", *go],
+                "javac": ["javac", "-Xlint:all", "-Werror", "-cp", path(directory), "-d", directory, *java]}[compiler]
+
+    made = compile_once(compiler, go if language == "go" else java, command,
+                        **({"GO111MODULE": "off", "GOPATH": str(ZSTD_GO)} if differences else {}))
+    return ["java", "-XX:TieredStopAtLevel=1", "-cp", path(made), java[-1].stem] if language == "java" else [made / "customer"]
 
 
 class Market:
@@ -111,8 +131,8 @@ class Customer:
 
 
 @pytest.fixture(scope="module", params=[*CUSTOMERS, *COMPILED])
-def program(request, tmp_path_factory):
-    return CUSTOMERS.get(request.param) or compiled(request.param, tmp_path_factory.mktemp(request.param))
+def program(request):
+    return CUSTOMERS.get(request.param) or compiled(request.param)
 
 
 @pytest.fixture
@@ -410,17 +430,17 @@ RECONCILERS = {"python": [sys.executable, EXAMPLES / "customer-python" / "reconc
 
 
 @pytest.fixture(params=[*RECONCILERS, *COMPILED])
-def reconciler(request, tmp_path):
+def reconciler(request):
     if request.param in RECONCILERS:
         return RECONCILERS[request.param]
     compiler = next(filter(shutil.which, {"go": ("go", "gccgo"), "java": ("javac",)}[request.param]), None)
     source = {"go": EXAMPLES / "customer-go" / "reconcile.go", "java": EXAMPLES / "customer-java" / "Reconcile.java"}[request.param]
-    command = {"go": ["go", "build", "-o", tmp_path / "reconcile", source], "gccgo": ["gccgo", "-o", tmp_path / "reconcile", source],
-               "javac": ["javac", "-Xlint:all", "-Werror", "-d", tmp_path, source], None: None}[compiler]
-    if command is None:
+    if compiler is None:
         pytest.skip(f"no compiler for {request.param} here; on Debian: apt install gccgo default-jdk-headless")
-    subprocess.run(command, check=True, env=dict(os.environ, GOCACHE=str(tmp_path / "cache")), timeout=300 * PATIENCE)
-    return ["java", "-XX:TieredStopAtLevel=1", "-cp", tmp_path, source.stem] if request.param == "java" else [tmp_path / "reconcile"]
+    made = compile_once(compiler, [source], lambda directory: {
+        "go": ["go", "build", "-o", directory / "reconcile", source], "gccgo": ["gccgo", "-o", directory / "reconcile", source],
+        "javac": ["javac", "-Xlint:all", "-Werror", "-d", directory, source]}[compiler])
+    return ["java", "-XX:TieredStopAtLevel=1", "-cp", made, source.stem] if request.param == "java" else [made / "reconcile"]
 
 
 def test_a_copy_of_the_entries_survives_a_kill_at_any_moment_and_proves_each_day(reconciler, market, account_key, tmp_path):
