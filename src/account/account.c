@@ -36,7 +36,7 @@ struct job {
     LIST_ENTRY(job) link;
     bool waits;                /* or it looks again for one that does */
     struct http_parked parked; /* while it waits, */
-    uv_timer_t look;           /* whose end frees the job */
+    uv_timer_t look;           /* its end frees the job */
     uint32_t wanted_s;         /* in all */
     uint64_t asked_ms;         /* monotonic */
     enum status status;

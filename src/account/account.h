@@ -6,7 +6,7 @@
 #include "stores/platform.h"
 
 /*
- * /api/v1/account…: what a customer sees of its own, and changes of it (docs/account.md).
+ * /api/v1/account…: a customer sees its own, and changes it (docs/account.md).
  *
  * The requests of all serving threads go to threads of their own, which block as the store does: no
  * bet and no poll waits for them. They are bounded: ACCOUNT_AT_ONCE of a customer, ACCOUNT_QUEUE of
@@ -42,7 +42,7 @@ struct strict_json_form;
  * with a `refusal` any status is that; STATUS_OK is `answer`; any other is 503, or 500. */
 typedef enum status account_handler(struct account_call *call, struct error *error);
 
-/* What a route does: a constant of the file that does it. */
+/* The acts of a route: a constant of the file that does it. */
 #define ACCOUNT_PARAMETERS_MAX 8
 struct account_act {
     const char *name; /* the last word of its route */

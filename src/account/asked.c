@@ -1,8 +1,8 @@
 /*
- * What a request asks for: its query by the parameters of its act, its body by the act's form, and
- * the cursor. A cursor is base64url of the sealed position. The seal's key is of the customer, and
- * its context the route with all parameters but limit and cursor: so a cursor of another customer
- * or query does not open, and none tells what the position is.
+ * The question of a request: its query by the parameters of its act, its body by the act's form,
+ * and the cursor. A cursor is base64url of the sealed position. The seal's key is of the customer,
+ * and its context the route with all parameters but limit and cursor: so a cursor of another
+ * customer or query does not open, and none tells what the position is.
  */
 
 #include "account/call.h"

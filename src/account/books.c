@@ -63,7 +63,7 @@ const struct account_act account_usage = {.name = "usage",
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-/* Rounds that begin at one time are told apart by how many of them came before. */
+/* Rounds may begin at one time: a position counts those of them that came before. */
 struct rounds {
     struct account_call *call;
     size_t count;

@@ -12,8 +12,8 @@
 #include "sealing/secrets.h"
 
 /*
- * One request of /api/v1/account, as its handler sees it on a thread of the account's: who asks,
- * what was asked for, and the answer. A handler blocks as the store does, and knows no HTTP.
+ * One request of /api/v1/account, as its handler sees it on a thread of the account's: the caller,
+ * the question and the answer. A handler blocks as the store does, and knows no HTTP.
  */
 
 #define ACCOUNT_DAYS_MAX 31
@@ -21,8 +21,8 @@
 #define ACCOUNT_CURSOR_SIZE 192  /* of its text, with the NUL */
 #define ACCOUNT_TIME_SIZE 40
 
-/* What may be asked for: parameters of a query, and members of a body. A text that was not given is
- * "". */
+/* The possible questions: parameters of a query, and members of a body. A text that was not given
+ * is "". */
 struct account_asked {
     char id[TRANSACTION_ID_SIZE], provider[PROVIDER_ID_SIZE];
     char reference[PLAYER_REFERENCE_SIZE], player_id[PLAYER_ID_SIZE];
@@ -60,7 +60,7 @@ struct account_call {
     /* The answer. */
     int status;              /* 200, unless the handler says otherwise */
     struct buffer answer;    /* JSON: one object, */
-    struct json_writer json; /* whose members the handler writes; next_cursor comes after them */
+    struct json_writer json; /* the handler writes its members, and next_cursor comes last */
     char next[ACCOUNT_POSITION_SIZE]; /* where that leads on from; "": null, as this is the end */
     const struct http_error *refusal; /* in place of what the status means; NULL: that */
     bool is_empty;                    /* it may wait until there is something in it */

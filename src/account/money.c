@@ -1,4 +1,4 @@
-/* What a customer sees of its players and their money: transactions, players, statements, and all
+/* A customer's view of its players and their money: transactions, players, statements, and all
  * entries in the order of their commits. */
 #include "account/call.h"
 #include "operator/documents.h"

@@ -11,7 +11,7 @@
 static const struct fault {
     const char *asked;
     bool sports;                    /* on sports routes; else on the others */
-    const struct http_error *error; /* what is replied at once; NULL: the request is handled */
+    const struct http_error *error; /* the reply, at once; NULL: the request is handled */
     enum http_instead instead;      /* of the reply, whose it may be */
 } faults[] = {
     {"429", true, &error_asked_for_limit, HTTP_INSTEAD_NONE},

@@ -32,7 +32,7 @@ MUST_CHECK enum status address_from_sockaddr(const struct sockaddr *from, struct
 MUST_CHECK enum status cidr_parse(struct text text, struct cidr *cidr, struct error *error);
 
 bool address_equals(const struct address *a, const struct address *b);
-/* What one client has: an IPv4 address, or the network of 64 bits that an IPv6 address is in
+/* The block of one client: an IPv4 address, or the network of 64 bits that an IPv6 address is in
  * (RFC 6177). */
 struct address address_client(const struct address *address);
 /* Is it 0.0.0.0 or ::? No client has it (RFC 6890 section 2.2: not forwardable, no destination). */

@@ -319,7 +319,7 @@ static void run_stream(const struct command_line *line)
 /* ---- feed replay ----------------------------------------------------------------------------- */
 
 #define REPLAY_SPEED_MOST 1000000U
-#define REPLAY_BEFORE_MS INT64_C(3600000) /* what was published then stands when it begins */
+#define REPLAY_BEFORE_MS INT64_C(3600000) /* the publications of that time stand when it begins */
 #define QUIET_MS 60000                    /* a store that was published to since is somebody's */
 
 /* Refuses to publish into a store that another feed may use. */
@@ -446,7 +446,7 @@ static void run_replay(const struct command_line *line)
 
 /* ---- feed at --------------------------------------------------------------------------------- */
 
-/* What was published last. */
+/* The last publication. */
 struct published {
     struct feed_reading reading; /* which counts what is missing since */
     struct target target;

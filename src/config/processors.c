@@ -1,6 +1,6 @@
 /*
- * How many processors `threads = 0` means: what the affinity of the process and the quotas of its
- * control groups allow, at most 64. More threads than that make a quota's pauses longer: the
+ * How many processors `threads = 0` means: as many as the affinity of the process and the quotas of
+ * its control groups allow, at most 64. More threads than that make a quota's pauses longer: the
  * kernel stops all of them when they have used it up.
  *
  * A group's path is tried below the mount point with one part less each time, up to the mount point

@@ -230,7 +230,7 @@ static enum status read_format(const struct setting *setting, char *value, void 
                : error_invalid(error, "must be text or json, and is '%.64s'", value);
 }
 
-/* A row; `least` and `most` are those of a number. What it is for stands in help/settings.txt. */
+/* A row; `least` and `most` are those of a number. help/settings.txt says its purpose. */
 #define SETTING(section_, key_, default_, rules_, field_, read_, least_, most_)                \
     {                                                                                          \
         {#section_, #key_, default_, setting_##section_##_##key_, ((rules_)&RELOADABLE) != 0}, \

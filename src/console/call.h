@@ -63,7 +63,7 @@ struct console_call {
     char field
         [64]; /* the wrong field of a refusal, if its text does not begin with it ("name: …") */
     struct buffer refusals; /* all wrong fields, as JSON, if there may be several */
-    /* Who changed the record first, and when, as the audit trail has it: */
+    /* The first change of the record in the audit trail: */
     char changed_by[TRAIL_WHO_SIZE]; /* "": it does not say */
     int64_t changed_ms;
 };

@@ -6,7 +6,7 @@
  * The handlers of the admin API, by the file that has them; routes.c has the route of each.
  */
 
-/* resources.c: what every resource has, by the resource of the call's route. */
+/* resources.c: the handlers that every resource has, by the resource of the call's route. */
 console_handler console_list, console_show, console_add, console_change, console_remove;
 /* Also there, of one resource each: they issue and revoke keys and tokens, block players, give
  * links to operators, and end sessions. */

@@ -100,7 +100,7 @@ static struct text pattern_of(const struct market *market, const char *list, siz
     return json_text_inside(json_text_element(patterns, index));
 }
 
-/* For put: what the text of a table is. */
+/* For put: a text of a table as a value. */
 static struct value shown(struct text text)
 {
     struct value value;

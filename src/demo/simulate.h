@@ -39,7 +39,7 @@ struct simulator_options {
 };
 
 struct simulator *simulator_create(const struct simulator_options *options, int64_t now_ms);
-/* Stops its thread, if there is one. That takes at most 100 ms, plus the time of a publication that
+/* Stops its thread, if there is one. It takes 100 ms at most, plus the time of a publication that
  * has begun. */
 void simulator_destroy(struct simulator **simulator);
 

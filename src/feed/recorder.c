@@ -14,7 +14,7 @@
 #include "feed/record.h"
 
 #define WRITE_EVERY_NS (800 * UINT64_C(1000000))
-#define WAITING_MAX ((size_t)64 << 20) /* bytes; what comes beyond is lost */
+#define WAITING_MAX ((size_t)64 << 20) /* bytes; lines beyond them are lost */
 #define FILE_USUAL ((off_t)1 << 30)    /* bytes; a larger file is ended before the hour is over */
 #define HOUR_MS INT64_C(3600000)
 #define NAME_TIME 24 /* characters */
@@ -100,7 +100,7 @@ static int write_lines(struct feed_recorder *recorder, struct text lines)
     if (failed == 0)
         recorder->size += (off_t)frame->size;
     else if (ftruncate(recorder->file, recorder->size) != 0)
-        file_close(&recorder->file); /* what there is of the frame is taken for a cut-off end */
+        file_close(&recorder->file); /* readers take the part of the frame for a cut-off end */
     return failed;
 }
 

@@ -30,7 +30,7 @@
  * again. */
 #define GZIP_LEVEL 5
 #define ZSTD_LEVEL 8
-#define ZSTD_MATCH_LEAST 6    /* bytes: what two bodies have alike is long */
+#define ZSTD_MATCH_LEAST 6    /* bytes: the parts that two bodies share are long */
 #define ZSTD_SMALL (1U << 16) /* bytes of both bodies, for which a table of 2^15 places is enough */
 #define ZSTD_HASH_SMALL 15
 #define ZSTD_WINDOW_USUAL 21 /* of that level, as the logarithm to base 2 */

@@ -109,7 +109,7 @@ struct http_field_line {
 struct http_server;
 struct http_connection;
 
-/* What a client gets in place of a reply: the connection ends without it, or 500. */
+/* A client may get this in place of a reply: the connection ends without it, or 500. */
 enum http_instead { HTTP_INSTEAD_NONE, HTTP_INSTEAD_NOTHING, HTTP_INSTEAD_500 };
 
 #define HTTP_NOTE_SIZE 65 /* with the NUL; a longer id is cut */

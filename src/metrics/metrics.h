@@ -64,7 +64,7 @@ struct metric {
         .name = (name_), .write = (write_) \
     }
 
-/* What a metric is: a table of all names, ended by one without a name. */
+/* The description of a metric: a table of all names, ended by one without a name. */
 struct metric_about {
     const char *name;
     const char *type; /* counter, gauge, histogram */

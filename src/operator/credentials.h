@@ -13,7 +13,7 @@
  *
  * A whole secret leaves this module once, when it is made; the store has its SHA-256 alone, and it
  * is compared in constant time. A credential opens nothing when its operator is disabled, removed,
- * or newer than it is. Whatever the reason to refuse one, the status is STATUS_NOT_FOUND.
+ * or newer than it is. Each refusal is STATUS_NOT_FOUND, for any reason.
  *
  * A token of a machine (operator/tokens.h) is a secret of the same form.
  */

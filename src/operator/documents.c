@@ -113,7 +113,7 @@ static int64_t movement_of(const void *sum)
     return ledger_movement_minor(&sum_of(sum)->all);
 }
 
-/* What was rolled back of stakes and wins. */
+/* The sum of rolled back stakes and wins. */
 static int64_t play_rolled_back(const void *sum)
 {
     return ledger_less(sum_of(sum)->play.debits_back_minor,

@@ -6,7 +6,7 @@
 
 /* The fields of what the ledger and the counts of usage have, for commands and the console. */
 
-/* Fields of struct ledger_transaction: what all have, and what an entry has as well. */
+/* Fields of struct ledger_transaction: those of all, and those of an entry as well. */
 extern const struct field ledger_transaction_fields[], ledger_entry_fields[];
 
 /* The members of a transaction, into an object that is open. */

@@ -22,7 +22,7 @@ static bool write_prefix(const struct field *field, const void *record,
     return true;
 }
 
-/* null: what a key has without the setting. */
+/* null: the areas of a key without the setting. */
 static bool write_areas(const struct field *field, const void *record,
                         const struct field_output *out)
 {

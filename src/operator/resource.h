@@ -56,7 +56,7 @@ struct resource {
                         void *context, struct error *error);
 };
 
-/* What every resource has. */
+/* The members of every resource. */
 #define RESOURCE(kind_, record_, fields_) \
     .kind = (kind_), .fields = (fields_), .size = sizeof(struct record_)
 

@@ -21,7 +21,7 @@ MUST_CHECK enum status viewer_account(struct platform_store *store, const struct
 /* Entries of a player in order. */
 struct viewer_statement {
     const char *player_id;
-    /* A page alone heeds these: until before which sequence (0: all), the time (to_ms 0: any), and
+    /* Only a page heeds these: until before which sequence (0: all), the time (to_ms 0: any), and
      * what entries are (NULL: anything). */
     uint64_t before;
     int64_t from_ms, to_ms;
@@ -46,7 +46,7 @@ MUST_CHECK enum status viewer_read_page(struct platform_store *store, const stru
                                         uint64_t *next, ledger_transaction_visitor *visit,
                                         void *context, struct error *error);
 
-/* What became of an id of an owner, a customer or a provider. STATUS_NOT_FOUND: it was never used,
+/* The fate of an id of an owner, a customer or a provider. STATUS_NOT_FOUND: it was never used,
  * or for a player that the viewer may not see. */
 MUST_CHECK enum status viewer_find_transaction(struct platform_store *store,
                                                const struct viewer *viewer, const char *owner_id,

@@ -3,7 +3,7 @@
 #include "records/ledger_entry.h"
 
 /*
- * A fact: what croupier saw of one request of a sandbox caller. The store keeps facts, and judges
+ * A fact: croupier saw this of one request of a sandbox caller. The store keeps facts, and judges
  * them when they are read (sql/statements/conduct.sql). A hash is a SipHash without a secret, so
  * that all instances agree; it is 0 where there is nothing to hash. Plain data. Threads: any.
  */
@@ -26,7 +26,7 @@ struct conduct_fact {
             int64_t act;                 /* an operation that has an id, or one of the above */
             int64_t status;              /* 0: there was no whole answer */
             int64_t wanted_s, waited_ms; /* of a poll that may wait */
-            int64_t pause_s;             /* that Retry-After asked for */
+            int64_t pause_s;             /* of Retry-After */
             int64_t connection; /* whether it was the first on its own; 0: it came by a proxy */
             int64_t names_tag;  /* it had If-None-Match or If-Match */
             int64_t ends_round;
@@ -39,8 +39,8 @@ struct conduct_fact {
     };
 };
 
-/* What the facts of a caller say of one rule (sql/statements/conduct.sql): its name, "pass", "fail"
- * or "not seen", the rule, and the ids of requests that show it, separated by LF. */
+/* A verdict from the facts of a caller on one rule (sql/statements/conduct.sql): its name, "pass",
+ * "fail" or "not seen", the rule, and the ids of requests that show it, separated by LF. */
 enum { CONDUCT_CHECK, CONDUCT_RESULT, CONDUCT_MEANING, CONDUCT_REQUESTS, CONDUCT_TEXTS };
 struct conduct_verdict {
     char texts[CONDUCT_TEXTS][4 * CONDUCT_REQUEST_SIZE];

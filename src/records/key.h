@@ -10,7 +10,7 @@
 #define KEY_CIDRS_MAX 16
 #define KEYS_MADE_MAX 10 /* live ones that one key made */
 
-/* What a key may use, of what its customer may use: a set of areas. */
+/* The areas that a key may use, of those of its customer: a set. */
 enum key_area { KEY_SPORTS = 1, KEY_CASINO = 2, KEY_ACCOUNT = 4, KEY_MANAGE = 8 };
 #define KEY_AREAS_USUAL (KEY_SPORTS | KEY_CASINO) /* of a key without `only` */
 typedef uint8_t key_areas;

@@ -139,7 +139,7 @@ void ledger_decline_hash(const struct ledger_transaction *decline,
 /* Makes it the account's last decline: gives it position and hash. */
 void ledger_chain_decline(struct ledger_account *account, struct ledger_transaction *decline);
 
-/* What the ledger knows of one id of one owner. */
+/* The ledger's knowledge of one id of one owner. */
 struct ledger_id {
     int64_t number; /* the store's own name of it; 0: none, or the store needs none */
     bool known;     /* there is a transaction of that id */

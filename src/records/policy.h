@@ -15,7 +15,7 @@ struct rate_limit {
 #define RATE_REQUESTS_MAX 1000000000U
 #define RATE_SECONDS_MAX 86400U
 
-/* Reads "off" or "300/60": requests and seconds. False: that it is not, or out of bounds. */
+/* Reads "off" or "300/60": requests and seconds. False: the text is neither, or out of bounds. */
 MUST_CHECK bool rate_limit_read(struct text text, struct rate_limit *rate);
 
 /* Is the limit off, or within its bounds? */

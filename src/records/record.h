@@ -136,7 +136,7 @@ struct record_table {
     bool (*settle)(void *record, bool sound);
 };
 
-/* What every table has: its kind, its names, and the columns of a struct. */
+/* The parts of every table: its kind, its names, and the columns of a struct. */
 #define RECORD_TABLE(kind_, what_, plural_, name_, record_, columns_)                              \
     .kind = (kind_), .what = (what_), .plural = (plural_), .name = (name_), .columns = (columns_), \
     .column_count = sizeof(columns_) / sizeof(columns_)[0], .size = sizeof(struct record_)

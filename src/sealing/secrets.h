@@ -34,7 +34,7 @@ void secrets_destroy(struct secrets **secrets);
 void secrets_derive(const struct secrets *secrets, const char *purpose,
                     uint8_t key[SECRETS_KEY_SIZE]);
 
-/* Secrets whose key is that of a purpose: what they seal, no other purpose opens. */
+/* Secrets whose key is that of a purpose. No other purpose opens their seals. */
 struct secrets *secrets_of_purpose(const struct secrets *secrets, const char *purpose);
 
 /* Appends the sealed form. At most SECRETS_PLAIN_MAX bytes (CHECKed). */

@@ -451,8 +451,8 @@ static bool may_assume(const struct pending_request *pending, const struct odds_
            catalog_find(catalog->catalog, &pending->subject.event) != NULL;
 }
 
-/* What was found in the cache. HIT: an entry that is fresh for the request. MISS: none, and `job`
- * makes it. REFUSED: the value cannot be answered from, and `error` says why. */
+/* The outcome of a look into the cache. HIT: an entry that is fresh for the request. MISS: none, and
+ * `job` makes it. REFUSED: the value cannot be answered from, and `error` says why. */
 struct found {
     enum { HIT, MISS, REFUSED } outcome;
     struct job job;
@@ -601,8 +601,8 @@ static void look(struct pending_request *pending)
     const struct odds_subject *subject = &pending->subject;
     bool of_event = subject->kind == ODDS_MARKETS;
     struct odds_versions *versions = &pending->versions;
-    /* The versions of a moment ago will do after a job on this thread: they do not confirm
-     * an entry that the store has replaced meanwhile. */
+    /* The versions of a moment ago will do after a job on this thread: they confirm no
+     * entry that the store has replaced meanwhile. */
     enum status status = pending->read_since
                              ? STATUS_OK
                              : odds_store_versions(cache->sports->odds, subject->sport,

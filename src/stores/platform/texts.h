@@ -71,7 +71,7 @@ struct sql_texts {
      * and an account by the player's number. */
     const char *verified_row, *verified_rows, *verified_rows_of_id;
     const char *player_of_number, *account_of_number;
-    /* And these, of a batch: what it begins with, and what it writes. */
+    /* And these, of a batch: its beginning and its writes. */
     const char *clearing_of_customer, *last, *last_day;
     const char *insert_row, *insert_some_rows, *insert_many_rows; /* 1, 8, 32 */
     const char *insert_decline, *insert_day, *insert_account, *update_account, *put_declined;

@@ -1,5 +1,5 @@
 /*
- * What the nodes of a cluster say; see cluster.h. A line of CLUSTER NODES:
+ * The words of a cluster's nodes; see cluster.h. A line of CLUSTER NODES:
  *
  *   ID ADDRESS:PORT@BUS[,HOSTNAME] FLAGS MASTER PING PONG EPOCH LINK [SLOT|FIRST-LAST|[MOVING]]…
  */

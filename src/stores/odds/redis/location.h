@@ -32,7 +32,7 @@ struct redis_location {
 /* STATUS_INVALID: `error` says what is wrong and quotes nothing that could be secret. */
 MUST_CHECK enum status redis_location_parse(struct redis_location **location, const char *uri,
                                             struct error *error);
-/* The location of a server that another one names. False: that is no name and port; `host` is
+/* The location of a server that another one names. False: the text is no name and port; `host` is
  * untouched. */
 MUST_CHECK bool redis_host_set(struct redis_host *host, struct text name, struct text port);
 void redis_location_destroy(struct redis_location **location);

@@ -18,7 +18,7 @@ struct redis_store {
     _Atomic(struct redis_link *) link; /* NULL until its thread has begun */
     bool feeds;
     struct redis_versions *versions;
-    atomic_bool lease_complained; /* that no rate limit could be leased */
+    atomic_bool lease_complained; /* the log has said that no rate limit could be leased */
 
     /* The I/O thread's. */
     bool complained; /* a failed read was logged */

@@ -40,7 +40,7 @@ bool ledger_read_fact(const struct sql_row *row, struct ledger_fact *const *aske
     return sound;
 }
 
-/* What is asked for. */
+/* The places for the answers about a batch. */
 struct answers {
     struct platform_store *store;
     struct ledger_fact *fact;

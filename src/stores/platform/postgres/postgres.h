@@ -179,7 +179,7 @@ extern const struct sql_verbs postgres_sql;
 enum status postgres_ledger_begin(struct platform_store *, struct ledger_batch *, struct error *);
 enum status postgres_ledger_commit(struct platform_store *, const struct ledger_batch *, bool *,
                                    struct error *);
-void postgres_ledger_forget(struct postgres_store *); /* what is kept between batches */
+void postgres_ledger_forget(struct postgres_store *); /* the facts that it keeps between batches */
 enum status postgres_ledger_recover(struct platform_store *, struct error *);
 enum status postgres_ledger_balances(struct platform_store *, struct ledger_batch_player *, size_t,
                                      struct error *);

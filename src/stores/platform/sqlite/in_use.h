@@ -5,17 +5,17 @@
 #include "base/status.h"
 
 /*
- * That a process has a database open, as a lock that the kernel holds by inode: across names,
+ * A lock says that a process has a database open. The kernel holds it by inode: across names,
  * containers and namespaces of process ids. It is an open-file-description lock on a byte of the
  * database that SQLite does not use.
  *
  * All handles of a process share one descriptor a file. Closing any descriptor of a file drops the
  * locks that SQLite holds on it, so this one is closed after SQLite's last handle.
  *
- * Whoever has the database open holds the lock shared, and has the log (-wal) and its index (-shm)
- * open, too. If these have lost their names, that process still brings its log into the database
- * when it ends. So a process that finds them missing must have the lock alone before it makes new
- * ones.
+ * Each process that has the database open holds the lock shared, and has the log (-wal) and its
+ * index (-shm) open, too. If these have lost their names, that process still brings its log into
+ * the database when it ends. So a process that finds them missing must have the lock alone before
+ * it makes new ones.
  *
  * Threads: any; a handle by one at a time.
  */

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What all parts of the index of ids share: an entry of it, and its bounds. id_index.h says what
+/* All parts of the index of ids share these: an entry of it, and its bounds. id_index.h says what
  * they are for. */
 
 /* A test makes these small, to see ids go through all merges. */
