@@ -21,7 +21,7 @@
 
 #define READ_SIZE ((size_t)256 * 1024)
 #define GROUPS_UNDER_WAY 2U
-#define RENEWALS_TOGETHER 512U /* Redis compares them in one go, and answers nobody then */
+#define RENEWALS_TOGETHER 512U /* Redis compares them in one go: others wait for it */
 #define INTEREST_EVERY_NS (50 * UINT64_C(1000000))
 #define INTEREST_WINDOW_MS 10000 /* how far back each look goes: clocks of servers differ */
 

@@ -451,8 +451,8 @@ static bool may_assume(const struct pending_request *pending, const struct odds_
            catalog_find(catalog->catalog, &pending->subject.event) != NULL;
 }
 
-/* The outcome of a look into the cache. HIT: an entry that is fresh for the request. MISS: none, and
- * `job` makes it. REFUSED: the value cannot be answered from, and `error` says why. */
+/* The outcome of a look into the cache. HIT: an entry that is fresh for the request. MISS: none,
+ * and `job` makes it. REFUSED: the value cannot be answered from, and `error` says why. */
 struct found {
     enum { HIT, MISS, REFUSED } outcome;
     struct job job;
