@@ -44,6 +44,7 @@ PUT_ODDS = PREPARING.parent / "tests" / "service" / "put_odds"
 TEST_CLOCK = BINARY.parent / "tests" / "test_clock.so"
 # Sanitized builds are several times slower; every limit below is for a program that hangs, not a slow one.
 PATIENCE = float(os.environ.get("CROUPIER_PATIENCE", "1"))
+FEW, MANY = 7, 255  # reports of changes that may be under way to a server: by a publication of one value, and by any command
 STORE_TIMEOUT_MS = str(int(10000 * PATIENCE))  # a large document under a sanitizer on a busy machine takes seconds
 REPORT = re.compile(
     r"ERROR: AddressSanitizer|ERROR: LeakSanitizer|WARNING: ThreadSanitizer|FATAL: ThreadSanitizer"
@@ -382,14 +383,14 @@ class Service:
         done.text = done.stdout.decode("utf-8", "replace")
         done.errors = text
         if arguments[0] == "feed":
-            self._settle(*([7] if arguments[1] in ("odds", "catalog") else []))
+            self._settle(FEW if arguments[1] in ("odds", "catalog") else MANY)
         return done
 
-    def _settle(self, *most):
+    def _settle(self, most):
         """Waits until the server that runs, if one does, must know of what was published."""
         if self.process is not None and self.operator_address is not None and self._served == self.odds.uri:
             with contextlib.suppress(OSError):
-                self.odds.settle(self.metrics, self.settings.get(("odds", "prefix"), ""), *most)
+                self.odds.settle(self.metrics, self.settings.get(("odds", "prefix"), ""), most)
 
     def ask(self, *arguments, **options):
         """Runs a command with --json and returns its document."""
@@ -404,7 +405,6 @@ class Service:
             arguments += ["--rate", rate]
 
         def add():
-            self._migrate()
             identity = json.loads(self.prepare(*arguments, "--json").text)["id"]
             return json.dumps([identity, self.issue_key(identity) if key else None])
 
@@ -444,7 +444,7 @@ class Service:
         """Puts bytes into the odds store that `croupier feed` would refuse. event None: the catalog."""
         subprocess.run([PUT_ODDS, self.settings[("odds", "store")], sport, "-" if event is None else str(event)],
                        input=document, env=self.environment, check=True, timeout=180 * PATIENCE)
-        self._settle(7)
+        self._settle(FEW)
 
     # ---- the server -------------------------------------------------------------------------------
 

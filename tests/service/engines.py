@@ -68,7 +68,7 @@ class EmbeddedOdds(Files):
         self.uri = f"embedded:{self.path}"
         self.where = str(self.path)
 
-    def settle(self, metrics, prefix, most=None):
+    def settle(self, metrics, prefix, most):
         """What is published is seen at once."""
 
 
@@ -87,7 +87,7 @@ class RedisOdds(OfServer):
             connection.call("SELECT", self.database)
             return connection.call(*words)
 
-    def settle(self, metrics, prefix, most=255):
+    def settle(self, metrics, prefix, most):
         """Waits until a server has heard of every change so far, at most so many; metrics() are its own. Word of a change may
         travel for some milliseconds. It arrives in the order of the changes, so that when the server has
         counted more than were under way before these, some of these have come, and all before them."""
@@ -195,7 +195,17 @@ class PostgresPlatform(OfServer):
             output = self.server.sql(text, self.database)
         except ServerError as failure:
             raise ValueError(str(failure)) from failure
-        return [tuple(value or None for value in line.split("|")) for line in output.splitlines()]
+        return self.rows_of(output.splitlines())
+
+    @staticmethod
+    def rows_of(lines):
+        """Of what psql prints with -XAtq."""
+        return [tuple(value or None for value in line.split("|")) for line in lines]
+
+    def session(self, **options):
+        """A psql that goes on: SQL into `stdin`, and rows out of `stdout`."""
+        return subprocess.Popen([self.server.programs / "psql", "-XAtq", self.uri], text=True,
+                                **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, **options})
 
     def contents(self):
         return subprocess.run([self.server.programs / "pg_dump", self.uri], capture_output=True, check=True).stdout

@@ -69,10 +69,10 @@ def locked(platform):
             holder.execute("BEGIN IMMEDIATE")
             yield
         return
-    with subprocess.Popen([platform.server.programs / "psql", "-Xqt", platform.uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        holder.stdin.write(b"BEGIN; LOCK TABLE ledger_verification IN SHARE MODE; SELECT 'held';\n")
+    with platform.session() as holder:
+        holder.stdin.write("BEGIN; LOCK TABLE ledger_verification IN SHARE MODE; SELECT 'held';\n")
         holder.stdin.flush()
-        assert holder.stdout.readline().strip() == b"held"
+        assert holder.stdout.readline() == "held\n"
         yield
         holder.stdin.close()
 

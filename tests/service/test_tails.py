@@ -281,8 +281,7 @@ def test_an_entry_is_held_back_until_those_with_lower_numbers_are_committed(casi
     second = another_instance(make_service, casino).start()
     slow = casino.players[0]
     send(casino, casino.customer.key, credit(slow, "first", 1))
-    session = subprocess.Popen([casino.platform.server.programs / "psql", "-XAtq", casino.platform.uri], text=True,
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    session = casino.platform.session()
     tail = Tail(casino, tmp_path / "tail").start()
     try:
         session.stdin.write("BEGIN; SELECT 'held' FROM ledger_clearing LIMIT 1 FOR UPDATE;\n")
@@ -519,8 +518,7 @@ def delaying(platform):
     if engines.PLATFORM != "postgresql":
         yield
         return
-    session = subprocess.Popen([platform.server.programs / "psql", "-XAtq", platform.uri], text=True,
-                               stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    session = platform.session(stdout=subprocess.DEVNULL)
     over = threading.Event()
 
     def delay():
