@@ -11,6 +11,7 @@ from croupier import BINARY, PATIENCE, Clock, eventually, row
 pytestmark = pytest.mark.depends_on("odds")
 
 EVENTS = "/api/v1/cricket/events"
+SOON = int(3 * PATIENCE)  # seconds that odds live which must still be there at the next step of a test
 
 
 def get(service, event, **headers):
@@ -97,7 +98,7 @@ def wait_for_change(service, event):
 
 
 def test_odds_of_a_feed_that_is_killed_in_mid_line_expire(dealing, feed):
-    writer = feed(dealing, "--expires", "3")
+    writer = feed(dealing, "--expires", str(SOON))
     answers = writer.send(odds(1), odds(2, expires_s=0), odds(3, expires_s=86400))
     assert [answer.get("published") for answer in answers] == [True] * 3
     assert [status(dealing, event) for event in (1, 2, 3)] == [200] * 3
@@ -133,9 +134,10 @@ def test_a_publication_without_expiry_stays(dealing, feed):
 
 def test_a_sign_of_life_renews_what_this_feed_has_published(dealing, feed):
     living, dead = feed(dealing), feed(dealing)
-    living.send(odds(1, expires_s=3), odds(4, expires_s=3), {"withdraw": "cricket", "event": "4"})
-    dead.send(odds(2, expires_s=3))
-    dealing.run("feed", "odds", "cricket", "4", "-", "--expires", "4", input="[]")
+    living.send(odds(4, expires_s=3), {"withdraw": "cricket", "event": "4"})
+    dealing.run("feed", "odds", "cricket", "4", "-", "--expires", str(2 * SOON), input="[]")
+    dead.send(odds(2, expires_s=SOON))
+    living.send(odds(1, expires_s=SOON))
 
     def dead_odds_are_gone():
         assert living.send({"alive": True}) == [{"line": lines(), "published": True}]
@@ -156,9 +158,10 @@ def test_a_sign_of_life_renews_what_this_feed_has_published(dealing, feed):
 
 def test_a_sign_of_life_renews_no_value_of_another_process(dealing, feed):
     living = feed(dealing)
-    living.send(odds(1, expires_s=2), odds(2, expires_s=2), odds(3, expires_s=1000))
+    living.send(odds(1, expires_s=2), odds(3, expires_s=1000))
     dealing.publish_odds("cricket", 1, [{"n": 11}])  # to stay
-    dealing.run("feed", "odds", "cricket", "3", "-", "--expires", "2", input="[]")
+    dealing.run("feed", "odds", "cricket", "3", "-", "--expires", str(2 * SOON), input="[]")
+    living.send(odds(2, expires_s=SOON))
 
     def the_others_odds_are_gone():
         assert living.send({"alive": True})[0]["published"]
