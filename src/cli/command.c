@@ -25,8 +25,8 @@ static void print_name(const struct command_line *line, FILE *out)
 
 /* Flush standard output first, so that a terminal shows both in their order. The text may quote
  * input from outside. */
-static void PRINTF_LIKE(3, 0)
-    say(const struct command_line *line, const char *prefix, const char *format, va_list arguments)
+static void PRINTF_LIKE(4, 0) say(const struct command_line *line, const char *prefix,
+                                  const char *end, const char *format, va_list arguments)
 {
     char text[MESSAGE_MAX];
     struct buffer shown = {0};
@@ -38,7 +38,7 @@ static void PRINTF_LIKE(3, 0)
         print_name(line, stderr);
     else
         (void)fputs(prefix, stderr);
-    (void)fprintf(stderr, ": %s", buffer_string(&shown));
+    (void)fprintf(stderr, ": %s%s", buffer_string(&shown), end);
     buffer_free(&shown);
 }
 
@@ -370,9 +370,8 @@ void command_usage(const struct command_line *line, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(line, NULL, format, arguments);
+    say(line, NULL, " (see: ", format, arguments);
     va_end(arguments);
-    (void)fputs(" (see: ", stderr);
     print_name(line, stderr);
     (void)fputs(" --help)\n", stderr);
     command_quit(line, EXIT_USAGE);
@@ -382,9 +381,8 @@ void command_refuse(const struct command_line *line, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(line, NULL, format, arguments);
+    say(line, NULL, "\n", format, arguments);
     va_end(arguments);
-    (void)fputc('\n', stderr);
     command_quit(line, EXIT_REFUSED);
 }
 
@@ -392,9 +390,8 @@ void command_complain(const struct command_line *line, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(line, NULL, format, arguments);
+    say(line, NULL, "\n", format, arguments);
     va_end(arguments);
-    (void)fputc('\n', stderr);
 }
 
 void command_note(const struct command_line *line, const char *format, ...)
@@ -403,9 +400,8 @@ void command_note(const struct command_line *line, const char *format, ...)
         return;
     va_list arguments;
     va_start(arguments, format);
-    say(line, "note", format, arguments);
+    say(line, "note", "\n", format, arguments);
     va_end(arguments);
-    (void)fputc('\n', stderr);
 }
 
 bool command_at_terminal(void)
