@@ -186,21 +186,26 @@ AND ($1 = '' OR virtualtransaction = ANY (string_to_array($1, ' ')))
 -- one look-up is enough for an unused id. The count of standing credits stops at one more than a
 -- batch could take away (LEDGER_BATCH_MAX + 1).
 -- define CREDITS
-SELECT credit.transaction_id FROM ledger_transaction AS credit
+SELECT credit.number, credit.transaction_id FROM ledger_transaction AS credit
 WHERE credit.settles = ledger_transaction.number
-UNION ALL SELECT credit.transaction_id FROM ledger_transaction AS credit
+UNION ALL SELECT credit.number, credit.transaction_id FROM ledger_transaction AS credit
 WHERE credit.owner_number = ledger_transaction.owner_number
   AND credit.reference = ledger_transaction.transaction_id AND credit.operation = 'CREDIT'
   AND credit.outcome = 'applied' AND credit.reference IS NOT NULL AND credit.settles IS NULL
--- define FACTS(asked, sandbox)
+-- define STANDING
+(SELECT number FROM ({CREDITS}) AS credit WHERE NOT EXISTS (SELECT FROM ledger_rollback AS undone
+  WHERE undone.owner_number = ledger_transaction.owner_number
+  AND undone.target_id = credit.transaction_id OFFSET 0) LIMIT 257) AS standing
+-- define SETTLED_BY
+coalesce((SELECT first.transaction_id FROM ledger_transaction AS first
+  WHERE first.number = (SELECT min(number) FROM {STANDING}) LIMIT 1), '')
+-- define NOT_ASKED
+''
+-- define FACTS(asked, sandbox, settled_by)
 SELECT asked.at, {COLUMNS_WITH({sandbox})}, rollback.player_id,
   CASE WHEN asked.counts = 1 AND ledger_transaction.operation = 'DEBIT'
-    AND ledger_transaction.outcome = 'applied'
-  THEN (SELECT count(*) FROM (SELECT FROM ({CREDITS}) AS credit
-    WHERE NOT EXISTS (SELECT FROM ledger_rollback AS undone
-      WHERE undone.owner_number = ledger_transaction.owner_number
-      AND undone.target_id = credit.transaction_id OFFSET 0) LIMIT 257) AS standing)
-  ELSE 0 END, ledger_transaction.number, rollback.transaction_id
+    AND ledger_transaction.outcome = 'applied' THEN (SELECT count(*) FROM {STANDING}) ELSE 0 END,
+  ledger_transaction.number, rollback.transaction_id, {{settled_by}}
 FROM ({{asked}}) AS asked
 CROSS JOIN LATERAL (SELECT * FROM ledger_transaction AS kept
   WHERE kept.owner_number = asked.owner_number AND kept.transaction_id = asked.id
@@ -228,10 +233,10 @@ FROM (SELECT number FROM customer WHERE id = $1
 
 -- Owners' numbers, the ids, and 1 where standing credits are to be counted and else 0.
 -- field facts
-{FACTS(BY_ARRAYS, UNMARKED)}
+{FACTS(BY_ARRAYS, UNMARKED, NOT_ASKED)}
 -- Of the owner $1, the id $2.
 -- field fact
-{FACTS(BY_NAMES, OWN_SANDBOX)}
+{FACTS(BY_NAMES, OWN_SANDBOX, SETTLED_BY)}
 
 -- field players_of_ids
 SELECT account.* FROM unnest($1::text[]) AS asked (id)

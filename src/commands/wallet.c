@@ -188,7 +188,7 @@ static void show_fact(const struct ledger_fact *fact)
     if (fact->id.rolled_back)
         (void)puts(fact->id.known ? "rolled back" : "never came, and was rolled back");
     if (fact->id.standing_credits > 0)
-        (void)puts("settled by a standing credit");
+        (void)printf("settled by %s\n", fact->id.settled_by);
 }
 
 static void run_transaction(const struct command_line *line)

@@ -71,6 +71,7 @@ void wallet_write_fact(struct json_writer *json, const struct ledger_fact *fact)
     json_bool(json, "rolled_back", fact->id.rolled_back);
     json_string_or_null(json, "rolled_back_by", fact->id.rolled_back_by);
     json_integer(json, "standing_credits", fact->id.standing_credits);
+    json_string_or_null(json, "settled_by", fact->id.settled_by);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */

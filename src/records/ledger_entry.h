@@ -148,4 +148,5 @@ struct ledger_id {
     char rolled_back_player[PLAYER_ID_SIZE];  /* of that ROLLBACK, */
     char rolled_back_by[TRANSACTION_ID_SIZE]; /* and its id */
     uint32_t standing_credits; /* of a DEBIT: applied CREDITs that refer to it, not rolled back */
+    char settled_by[TRANSACTION_ID_SIZE]; /* the first of them; of a batch's facts perhaps "" */
 };

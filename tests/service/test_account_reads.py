@@ -87,7 +87,8 @@ def test_a_transaction_says_what_became_of_it(house):
         return tuple(document[member] for member in members)
 
     assert fate("bet", "operation", "outcome", "amount_minor", "game_id", "round_id", "player_id") == ("DEBIT", "applied", 250, "roulette", "own 1", one.player)
-    assert fate("bet", "standing_credits", "rolled_back", "rolled_back_by") == (1, False, None)
+    assert fate("bet", "standing_credits", "settled_by", "rolled_back", "rolled_back_by") == (1, "win", False, None)
+    assert fate("win", "standing_credits", "settled_by") == (0, None)
     assert fate("out", "rolled_back", "rolled_back_by", "outcome") == (True, "undo", "applied")
     assert fate("broke", "outcome", "rolled_back") == ("insufficient_funds", False)
     assert fate("void", "outcome", "reference_transaction_id") == ("voided", "never")

@@ -79,9 +79,10 @@ def test_a_transaction_is_told_with_what_became_of_it(ledger):
     ask = lambda identity: ledger.ask("wallet", "transaction", ledger.customer.id, identity)
     assert ask("bet")["outcome"] == "applied" and ask("bet")["round_id"] == "r 1"
     assert (ask("win")["rolled_back"], ask("win")["rolled_back_by"], ask("bet")["rolled_back_by"]) == (True, "undo", None)
+    assert (ask("bet")["standing_credits"], ask("bet")["settled_by"]) == (0, None)  # what had settled it was rolled back
     assert ask("too-much")["outcome"] == "insufficient_funds" and "sequence" not in ask("too-much")
     assert ask("never") == {"customer": ledger.customer.id, "transaction_id": "never", "rolled_back": True,
-                            "rolled_back_by": "void", "standing_credits": 0}
+                            "rolled_back_by": "void", "standing_credits": 0, "settled_by": None}
     assert "applied" in ledger.run("wallet", "transaction", ledger.customer.id, "bet").text
     ledger.run("wallet", "transaction", ledger.customer.id, "nothing", status=1)
     ledger.run("wallet", "transaction", "cus_nobody", "bet", status=1)

@@ -469,8 +469,10 @@ TEST_OF(fixture, one_id_is_looked_up_without_the_whole_index)
     enter_one(fixture, LEDGER_CREDIT, "more", "bet");
     write_until_merged(fixture, 1, LEDGER_BATCH_MAX);
     assert_int_equal(ask_anew(fixture, "bet").id.standing_credits, 2);
+    assert_string_equal(ask_anew(fixture, "bet").id.settled_by, "win");
     enter_one(fixture, LEDGER_ROLLBACK, "undo", "win");
     assert_int_equal(ask_anew(fixture, "bet").id.standing_credits, 1);
+    assert_string_equal(ask_anew(fixture, "bet").id.settled_by, "more");
     assert_true(ask_anew(fixture, "win").id.rolled_back);
     assert_false(ask_anew(fixture, "more").id.rolled_back);
     assert_string_equal(ask_anew(fixture, "undo").id.transaction.reference, "win");

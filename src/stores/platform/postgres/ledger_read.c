@@ -33,6 +33,7 @@ bool ledger_read_fact(const struct sql_row *row, struct ledger_fact *const *aske
                                sizeof read.rolled_back_player) &&
             ledger_read_string(row, after + 3, read.rolled_back_by, sizeof read.rolled_back_by);
     read.standing_credits = (uint32_t)sql_integer(row, after + 1);
+    sound &= ledger_read_string(row, after + 4, read.settled_by, sizeof read.settled_by);
     read.number = sql_integer(row, after + 2);
     /* Of an id that was held and then used there are two rows, and the transaction's says more. */
     if (sound && (read.known || !asked[at]->id.known))

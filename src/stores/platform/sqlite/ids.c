@@ -311,8 +311,11 @@ static enum status take_credit(struct sqlite_store *store, uint64_t key,
         return STATUS_OK; /* another, of the same key */
     ledger_ask(&fact, ledger_owner(credit), credit->transaction_id);
     enum status status = sqlite_load_id(store, &fact, error);
-    debit->id.standing_credits += status == STATUS_OK && !fact.id.rolled_back;
-    return status;
+    if (status != STATUS_OK || fact.id.rolled_back)
+        return status;
+    if (debit->id.standing_credits++ == 0)
+        memcpy(debit->id.settled_by, credit->transaction_id, sizeof debit->id.settled_by);
+    return STATUS_OK;
 }
 
 enum status sqlite_load_fact(struct sqlite_store *store, struct ledger_fact *fact,
