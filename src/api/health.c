@@ -8,6 +8,7 @@
  */
 #include "api/health.h"
 
+#include "api/error_rows.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -71,10 +72,10 @@ static void answer_all(struct health *health, bool ok)
 
 static void reply(struct http_request *request, bool ok)
 {
-    if (ok)
-        http_reply_json(request, 200, TEXT("{\"status\":\"ok\",\"cache\":\"ok\"}"));
-    else
-        http_reply_json(request, 503, TEXT("{\"status\":\"degraded\",\"cache\":\"unreachable\"}"));
+    const struct text text = ok ? TEXT("{\"status\":\"ok\",\"cache\":\"ok\"}")
+                                : TEXT("{\"status\":\"degraded\",\"cache\":\"unreachable\"}");
+    request->error = ok ? NULL : &error_health_degraded;
+    http_reply_json(request, ok ? 200 : 503, text);
 }
 
 static void answer(struct http_deferral *deferral, bool ok)

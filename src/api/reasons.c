@@ -3,6 +3,7 @@
 
 #include "account/error_rows.h"
 #include "admission/error_rows.h"
+#include "api/error_rows.h"
 #include "base/status.h"
 #include "games/errors.h"
 #include "launch/error_rows.h"
@@ -10,8 +11,8 @@
 #include "wallet/error_rows.h"
 
 static const struct http_error *const *const lists[] = {
-    http_errors,   admission_errors, sports_errors, games_errors,
-    launch_errors, wallet_errors,    account_errors};
+    http_errors,   admission_errors, sports_errors,  games_errors,
+    launch_errors, wallet_errors,    account_errors, api_errors};
 
 const struct http_error *reason_at(size_t number)
 {

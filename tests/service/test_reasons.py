@@ -166,6 +166,8 @@ def test_a_redis_that_answers_late(casino):
     try:
         with named(casino, "cache_timeout"):
             eventually(lambda: casino.get("/api/v1/cricket/events/1", key=casino.customer.key).status == 504, 30)
+        with named(casino, "health_degraded"):
+            assert casino.get("/api/v1/health").status == 503
     finally:
         casino.odds.server.thaw()
     eventually(lambda: "cache_timeout" in overview(casino))
