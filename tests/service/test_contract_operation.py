@@ -767,25 +767,29 @@ def test_one_customer_has_a_share_of_the_connections(make_service):
 
 
 def sockets_of_clients(service):
-    """How many sockets the service has, less those that the kernel knows to lead elsewhere: a session of a store may be
-    opened at any time and stays."""
-    process, (_, port), found = Path(f"/proc/{service.process.pid}"), service.address, set()
+    """How many sockets the service has, less those that it listens on and those that the kernel knows to lead elsewhere: a
+    session of a store may be opened at any time and stays."""
+    process, (_, port) = Path(f"/proc/{service.process.pid}"), service.address
+
+    def others():
+        unix = [line.split()[6] for line in (process / "net/unix").read_text().splitlines()[1:]]
+        tcp = [line.split() for line in (process / "net/tcp").read_text().splitlines()[1:]]
+        return {*unix, *(words[9] for words in tcp if words[3] == "0A" or int(words[1].rpartition(":")[2], 16) != port)}
+
+    found, before = set(), others()  # and after: one of them may be closed, or opened, meanwhile
     for entry in (process / "fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # closed meanwhile
             found.update(re.findall(r"^socket:\[(\d+)\]", os.readlink(entry)))
-    unix = [line.split()[6] for line in (process / "net/unix").read_text().splitlines()[1:]]
-    tcp = [line.split() for line in (process / "net/tcp").read_text().splitlines()[1:]]
-    return len(found.difference(unix, (words[9] for words in tcp if int(words[1].rpartition(":")[2], 16) != port)))
+    return len(found - before - others())
 
 
 def test_no_descriptor_is_left_of_what_was_served(running):
-    eventually(lambda: running.metrics()["croupier_connections"] == 0)
-    before = sockets_of_clients(running)
+    eventually(lambda: sockets_of_clients(running) == 0)
     with running.connect():
-        eventually(lambda: sockets_of_clients(running) == before + 1)
+        eventually(lambda: sockets_of_clients(running) == 1)
     for _ in range(300):
         running.get("/api/v1/cricket/events/1", key=running.customer.key)
-    eventually(lambda: sockets_of_clients(running) <= before)
+    eventually(lambda: sockets_of_clients(running) == 0)
 
 
 def test_the_health_command_asks_the_service_that_runs(make_service):
