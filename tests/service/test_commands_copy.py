@@ -10,6 +10,8 @@ import engines
 from croupier import Service, match_odds, row
 from wallet_model import Provider, add_games, add_player, balance, credit, debit, launch, rollback, send
 
+pytestmark = pytest.mark.threadless
+
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory):

@@ -8,7 +8,7 @@ import pytest
 
 from croupier import BINARY, PATIENCE
 
-pytestmark = pytest.mark.depends_on()
+pytestmark = [pytest.mark.depends_on(), pytest.mark.threadless]
 
 # What each shell runs: it completes each line of standard input and prints the words that it offers. '@' is a word not begun.
 ASK_BASH = """

@@ -20,7 +20,7 @@ import engines
 from croupier import BINARY, PATIENCE, Clock, Service, eventually
 from wallet_model import add_games, add_player, credit, debit, rollback, send
 
-pytestmark = pytest.mark.depends_on("platform")
+pytestmark = [pytest.mark.depends_on("platform"), pytest.mark.threadless]
 
 
 @pytest.fixture(scope="module")
