@@ -6,7 +6,7 @@ usage: embed_errors.py OUTPUT.c OUTPUT.h HTTP.txt [FILE.txt]
 A line of the list is an answer: its status, its code and its message. The lines below it that are indented
 are the causes that have this answer, a word each; an answer without such lines is its only cause, named
 like its code. An answer that stands in the list before, or in that of HTTP itself, is named without its
-message. A status alone is an answer that is no error. `#` begins a comment.
+message. A status alone is an answer that has no error document. `#` begins a comment.
 
 Each cause becomes `error_CAUSE`, and an element of `FOLDER_errors`, in the order of the list.
 """

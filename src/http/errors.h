@@ -12,7 +12,7 @@
  */
 struct http_error {
     int status;
-    const char *code; /* "": the reason of an answer that is no error (304) */
+    const char *code; /* "": the answer has no error document (304, /api/v1/health) */
     const char *message;
     const char *reason;
 };

@@ -92,7 +92,7 @@ TEST(every_error_is_there_with_status_and_message)
         char status[16];
         (void)snprintf(code, sizeof code, "`%s`", error->code);
         (void)snprintf(status, sizeof status, "%d", error->status);
-        if (error->status != 304)
+        if (error->code[0] != '\0')
             expect_row(code, status, error->message);
     }
 }
@@ -117,8 +117,8 @@ TEST(docs_reasons_has_every_reason_and_no_other)
         for (size_t i = 0; reason_at(i) != NULL; i++) {
             const struct http_error *error = reason_at(i);
             char row[128];
-            if (error->status == 304)
-                (void)snprintf(row, sizeof row, "| `%s` | 304 |", error->reason);
+            if (error->code[0] == '\0')
+                (void)snprintf(row, sizeof row, "| `%s` | %d |", error->reason, error->status);
             else
                 (void)snprintf(row, sizeof row, "| `%s` | %d `%s` |", error->reason, error->status,
                                error->code);
