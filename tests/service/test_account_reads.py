@@ -31,11 +31,13 @@ class House:
         self.acme = Provider(server)
         for customer in self.customers:
             customer.reads = server.prepare("key", "issue", customer.id, "--only", "account").text.strip()
-        server.start()
+
+    def begin(self):
+        self.server.start()
         for number, customer in enumerate(self.customers):
-            server.await_admission(customer.key)
-            server.await_admission(customer.reads)
-            customer.player, customer.subject, customer.launch = launch(server, customer, "roulette", "alice")
+            self.server.await_admission(customer.key)
+            self.server.await_admission(customer.reads)
+            customer.player, customer.subject, customer.launch = launch(self.server, customer, "roulette", "alice")
             self.play(customer, number)
 
     def play(self, customer, number):
@@ -74,6 +76,7 @@ class House:
 def house(tmp_path_factory):
     house = House(tmp_path_factory.mktemp("reads"))
     try:
+        house.begin()
         yield house
     finally:
         house.server.remove()
