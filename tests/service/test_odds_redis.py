@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from croupier import certificate, eventually, row
+from croupier import PATIENCE, certificate, eventually, row
 from servers import Sentinel
 
 pytestmark = [pytest.mark.only("redis"), pytest.mark.depends_on("odds")]
@@ -44,7 +44,7 @@ class Counted:
 def dealing(make_service):
     """A service on a Redis of its own, with two events, asked for once; patient, for busy machines."""
 
-    def make(timeout_ms=5000, **options):
+    def make(timeout_ms=int(20000 * PATIENCE), **options):
         service = make_service({"odds.timeout_ms": timeout_ms}, own_stores=True, **options)
         service.publish("cricket", [row(1), row(2)], {1: [{"n": 0}], 2: [{"n": 0}]})
         service.start()
@@ -169,7 +169,7 @@ def ask_a_silent_server(service):
 
 
 def test_a_long_deadline_is_waited_for(dealing):
-    service = dealing(timeout_ms=5000)
+    service = dealing(timeout_ms=20000)
     service.odds.server.call("SET", "catalog:tennis", "[]")
     connection = ask_a_silent_server(service)
     time.sleep(2.5)
@@ -369,7 +369,7 @@ def test_nothing_stale_is_ever_dealt(dealing, fault):
     """What was stored a moment before a request must be in its answer: a moment in which the word of it may still
     have travelled, and, when its way was cut, half of timeout_ms at the most."""
     # Where nothing is wrong no answer may be 504, also when a busy machine does not run Redis for a while.
-    timeout_ms, allowed = (5000, 1.0) if fault == "none" else (400, 0.25)
+    timeout_ms, allowed = (20000, 1.0) if fault == "none" else (400, 0.25)
     service = dealing(timeout_ms=timeout_ms)
     redis = service.odds.server
     writer = Writer(redis)
