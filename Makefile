@@ -153,8 +153,13 @@ check-tree: build/check-gcc/build.ninja
 	$(PYTHON) tools/check_circles.py build/check-gcc
 	$(PYTHON) tools/check_clock.py build/check-gcc
 
+# clang-tidy looks at a source once for each command that compiles it, and tests compile some with small sizes.
+ONE_COMMAND = import json; commands = json.load(open("build/check-tsan/compile_commands.json")); \
+	print(json.dumps(list({command["file"]: command for command in reversed(commands)}.values())))
 check-lint: build/check-tsan/build.ninja
-	printf '%s\n' $(filter src/%.c bench/%.c,$(SOURCES)) | xargs -P $(JOBS) -n 4 clang-tidy -p build/check-tsan --quiet --warnings-as-errors='*'
+	mkdir -p build/check-lint
+	$(PYTHON) -c '$(ONE_COMMAND)' > build/check-lint/compile_commands.json
+	printf '%s\n' $(filter src/%.c bench/%.c,$(SOURCES)) | xargs -P $(JOBS) -n 4 clang-tidy -p build/check-lint --quiet --warnings-as-errors='*'
 
 check-asan: build/check-asan/build.ninja build/check-gcc/build.ninja
 	$(NINJA) -C build/check-gcc croupier tests/service/put_odds
