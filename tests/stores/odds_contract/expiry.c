@@ -23,7 +23,8 @@ static struct odds_change renewal(const char *event, const char *bytes, uint32_t
     return change;
 }
 
-/* Its odds are of one byte or more as long as they are stored. */
+/* Its odds are of one byte or more as long as they are stored. For this store they may end a little
+ * before they do in Redis, and for another store that asks there. */
 static void wait_until_gone(struct odds_store *store, const char *event)
 {
     uint64_t give_up_ms = clock_monotonic_ms() + 60000;
@@ -117,6 +118,7 @@ TEST_WITH(an_opening_finds_which_values_expire, set_up, tear_down)
     wait_until_gone(fixture->store, "1");
     odds_store_close(&fixture->store);
     fixture->store = open_store(fixture, false);
+    wait_until_gone(fixture->store, "1");
     assert_not_stored(fixture->store, ODDS_MARKETS, SPORT_CRICKET, "1");
     assert_stored(fixture->store, ODDS_MARKETS, SPORT_CRICKET, "2", "[2]", 3);
 }
@@ -135,11 +137,14 @@ TEST_WITH(many_values_expire_together_and_are_deleted, set_up, tear_down)
     publish(store, changes, MANY);
     memory_free(changes);
     wait_until_gone(store, "5000");
-    for (int i = 0; i < 8; i++)
-        publish_one(store, odds_change(SPORT_CRICKET, "1", "[2]"));
-    assert_int_equal(odds_store_list_events(store, SPORT_CRICKET, &events, &count, NULL),
-                     STATUS_OK);
-    assert_int_equal(count, 1);
-    memory_free(events);
+    uint64_t give_up_ms = clock_monotonic_ms() + 60000;
+    do {
+        assert_true(clock_monotonic_ms() < give_up_ms);
+        for (int i = 0; i < 8; i++)
+            publish_one(store, odds_change(SPORT_CRICKET, "1", "[2]"));
+        assert_int_equal(odds_store_list_events(store, SPORT_CRICKET, &events, &count, NULL),
+                         STATUS_OK);
+        memory_free(events);
+    } while (count != 1);
     assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "1", "[2]", 3);
 }
