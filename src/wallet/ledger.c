@@ -143,8 +143,7 @@ static void refuse(struct wallet_answer *to, enum wallet_verdict verdict)
 
 /* ---- the store of a lane --------------------------------------------------------------------- */
 
-/* Logs a failure once when it begins, or becomes one of another kind, and once when it is over, not
- * with every batch. */
+/* Logs a failure once when it begins, or becomes one of another kind, not with every batch. */
 static void close_failed(struct lane *lane, enum status status, const char *reason)
 {
     platform_store_close(&lane->store);
@@ -154,6 +153,14 @@ static void close_failed(struct lane *lane, enum status status, const char *reas
                   LOG_STRING("reason", reason));
     lane->trouble = status;
     lane->logged = true;
+}
+
+/* And once when it is over. A store that opens may still refuse to be written. */
+static void note_success(struct lane *lane)
+{
+    if (lane->logged)
+        log_event(lane->ledger->store_options.log, LOG_INFO, "ledger is available again");
+    lane->logged = false;
 }
 
 /* A crash may have left visible rows that are not durable yet. So the ledger recovers the store
@@ -185,17 +192,12 @@ static enum status reopen_store(struct lane *lane)
     if (lane->failed_ms != 0 && clock_monotonic_ms() < lane->failed_ms + REOPEN_PAUSE_MS)
         return lane->trouble;
     enum status status = open_store(lane, &error);
-    if (status != STATUS_OK) {
-        close_failed(lane, status, error.text);
-        return status;
-    }
-    if (lane->failed_ms != 0)
+    if (status == STATUS_OK && lane->failed_ms != 0)
         add(lane->ledger, &lane->ledger->facts.reopened, 1);
-    if (lane->logged)
-        log_event(lane->ledger->store_options.log, LOG_INFO, "ledger is available again");
     lane->failed_ms = 0;
-    lane->logged = false;
-    return STATUS_OK;
+    if (status != STATUS_OK)
+        close_failed(lane, status, error.text);
+    return status;
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */
@@ -544,7 +546,6 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
     struct ledger *ledger = lane->ledger;
     struct error error = {0};
     bool unknown = false;
-    uint64_t started_ms = clock_monotonic_ms();
     uint64_t started_ns = clock_monotonic_ns();
     if (reopen_store(lane) != STATUS_OK) {
         answer_decided(lane);
@@ -555,8 +556,8 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
     enum status status = find_sessions(lane->store, jobs, count, &error);
     if (status == STATUS_OK)
         status = try_batch(lane, jobs, count, &unknown, &error);
-    for (unsigned attempt = 1; status == STATUS_CONFLICT && may_try_again(attempt, started_ms);
-         attempt++) {
+    for (unsigned attempt = 1;
+         status == STATUS_CONFLICT && may_try_again(attempt, started_ns / 1000000); attempt++) {
         pause_after_conflict(ledger, attempt);
         status = try_batch(lane, jobs, count, &unknown, &error);
     }
@@ -568,8 +569,8 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
         answer_in_trouble(lane, jobs, count, unknown);
         return;
     }
-    for (size_t i = 0; i < count; i++)
-        lane->decided[i] = jobs[i];
+    note_success(lane);
+    memcpy(lane->decided, jobs, count * sizeof *jobs);
     lane->decided_count = count;
     if (!lane->store->ledger->waits) {
         gather_more(lane, count, started_ns);
@@ -608,6 +609,7 @@ static void read_balances(struct lane *lane, struct ledger_job **jobs, size_t co
         answer_in_trouble(lane, jobs, count, false);
         return;
     }
+    note_success(lane);
     for (size_t i = 0; i < count; i++)
         take_balance(jobs[i], &players[i]);
     answer_all(ledger, jobs, count);

@@ -301,10 +301,14 @@ def test_a_server_that_becomes_read_only_is_reported(guarded):
     assert "takes no changes" in guarded.run("check", status=1).text
     eventually(lambda: health()["platform_store"]["status"] == "read_only")
     assert health()["status"] == "degraded"
+    again = '"ledger is available again"'
+    reopened = guarded.metrics()["croupier_ledger_reopened_total"]
+    eventually(lambda: stake(2).status == 503 and guarded.metrics()["croupier_ledger_reopened_total"] > reopened)
+    assert again not in guarded.log_text()  # it opens, and takes no bet
     server.sql("ALTER SYSTEM RESET default_transaction_read_only")
     server.sql("SELECT pg_reload_conf()")
     eventually(lambda: stake(2).status == 200)
-    assert read_only() == 0
+    assert read_only() == 0 and again in guarded.log_text()
     eventually(lambda: health()["platform_store"]["status"] == "ok")
     guarded.run("check")
 
