@@ -133,7 +133,7 @@ class Database(Host):
 
 
 class Instance(Service):
-    """Its commands have more time than the reference's settings give them, and the server: these machines are busy."""
+    """A server with the reference's settings, whose commands have more time: a machine that runs tests is busy."""
 
     def run(self, *arguments, **options):
         served = self.environment

@@ -33,7 +33,7 @@ struct lmdb_key lmdb_key_of_changes(uint64_t transaction)
     return key;
 }
 
-struct lmdb_key lmdb_key_of_until(const struct lmdb_key *value)
+static struct lmdb_key key_of_until(const struct lmdb_key *value)
 {
     struct lmdb_key key = {.size = strlen(UNTIL) + value->size};
     CHECK(key.size <= sizeof key.bytes);
@@ -192,14 +192,14 @@ int lmdb_format_write(const struct lmdb_view *view, bool expiring)
 int lmdb_until_write(const struct lmdb_view *view, const struct lmdb_key *value,
                      const struct lmdb_until *until)
 {
-    struct lmdb_key key = lmdb_key_of_until(value);
+    struct lmdb_key key = key_of_until(value);
     return lmdb_record_write(view, &key, (struct lmdb_header){0},
                              (struct text){(const char *)until, sizeof *until}, NULL);
 }
 
 int lmdb_until_delete(const struct lmdb_view *view, const struct lmdb_key *value)
 {
-    struct lmdb_key key = lmdb_key_of_until(value);
+    struct lmdb_key key = key_of_until(value);
     int result = lmdb_record_delete(view, &key);
     return result == MDB_NOTFOUND ? 0 : result; /* lost: the value has expired */
 }
@@ -219,7 +219,7 @@ static int64_t deadline_of(const struct lmdb_until *until, uint64_t boot)
 int64_t lmdb_until_read(const struct lmdb_view *view, const struct lmdb_key *value,
                         uint64_t transaction, uint64_t boot)
 {
-    struct lmdb_key key = lmdb_key_of_until(value);
+    struct lmdb_key key = key_of_until(value);
     MDB_val name = value_of(key.bytes, key.size);
     MDB_val stored;
     struct lmdb_record record;

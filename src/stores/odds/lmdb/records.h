@@ -30,7 +30,6 @@ struct lmdb_key {
 };
 struct lmdb_key lmdb_key_of(enum odds_kind kind, enum sport sport, const struct event_id *event);
 struct lmdb_key lmdb_key_of_changes(uint64_t transaction);
-struct lmdb_key lmdb_key_of_until(const struct lmdb_key *value);
 /* Copies a stored key. False: it is too long to be one. */
 bool lmdb_key_read(const MDB_val *stored, struct lmdb_key *key);
 
