@@ -174,7 +174,7 @@ static int set_up(void **state)
         OK(platform_add(fixture->store, &customer_table, &record, &fixture->error));
     }
     for (int i = 0; i < PLAYERS; i++) {
-        char reference[8];
+        char reference[16];
         (void)snprintf(reference, sizeof reference, "p%d", i);
         OK(platform_player_open(fixture->store, i < 4 ? "cus_0" : "cus_1", reference, "EUR", 2,
                                 &fixture->players[i], &fixture->error));
