@@ -570,7 +570,8 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
         return;
     }
     note_success(lane);
-    memcpy(lane->decided, jobs, count * sizeof *jobs);
+    for (size_t i = 0; i < count; i++)
+        lane->decided[i] = jobs[i];
     lane->decided_count = count;
     if (!lane->store->ledger->waits) {
         gather_more(lane, count, started_ns);
