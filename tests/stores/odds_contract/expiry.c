@@ -23,8 +23,14 @@ static struct odds_change renewal(const char *event, const char *bytes, uint32_t
     return change;
 }
 
-/* Its odds are of one byte or more as long as they are stored. For this store they may end a little
- * before they do in Redis, and for another store that asks there. */
+/* Of the embedded store all who open it have the same clock. A store on Redis counts from before its
+ * question, so a value may be over for it while Redis, and another store, still have it. */
+static bool ends_for_all_at_once(void)
+{
+    return strcmp(engine->name, "embedded") == 0;
+}
+
+/* Its odds are of one byte or more as long as they are stored. */
 static void wait_until_gone(struct odds_store *store, const char *event)
 {
     uint64_t give_up_ms = clock_monotonic_ms() + 60000;
@@ -118,7 +124,8 @@ TEST_WITH(an_opening_finds_which_values_expire, set_up, tear_down)
     wait_until_gone(fixture->store, "1");
     odds_store_close(&fixture->store);
     fixture->store = open_store(fixture, false);
-    wait_until_gone(fixture->store, "1");
+    if (!ends_for_all_at_once())
+        wait_until_gone(fixture->store, "1");
     assert_not_stored(fixture->store, ODDS_MARKETS, SPORT_CRICKET, "1");
     assert_stored(fixture->store, ODDS_MARKETS, SPORT_CRICKET, "2", "[2]", 3);
 }
@@ -145,6 +152,7 @@ TEST_WITH(many_values_expire_together_and_are_deleted, set_up, tear_down)
         assert_int_equal(odds_store_list_events(store, SPORT_CRICKET, &events, &count, NULL),
                          STATUS_OK);
         memory_free(events);
-    } while (count != 1);
+    } while (count != 1 && !ends_for_all_at_once());
+    assert_int_equal(count, 1);
     assert_stored(store, ODDS_MARKETS, SPORT_CRICKET, "1", "[2]", 3);
 }
