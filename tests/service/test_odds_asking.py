@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from croupier import PATIENCE, eventually, row
+from croupier import eventually, row
 from servers import WITHOUT_HELLO, WITHOUT_TRACKING, Redis
 
 pytestmark = [pytest.mark.only("redis"), pytest.mark.depends_on("odds")]
@@ -24,7 +24,7 @@ def redis(request):
 @pytest.fixture
 def dealing(redis, make_service):
     """Two services on that Redis, with two events."""
-    services = [make_service({"odds.store": redis.tcp_uri(), "odds.timeout_ms": int(20000 * PATIENCE), "odds.ask_ms": 20}) for _ in range(2)]
+    services = [make_service({"odds.store": redis.tcp_uri(), "odds.ask_ms": 20}) for _ in range(2)]
     services[0].publish("cricket", [row(1), row(2)], {1: [{"n": 0}], 2: [{"n": 0}]})
     for service in services:
         service.customer = service.add_customer()

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from croupier import PATIENCE, certificate, eventually, row
+from croupier import STORE_TIMEOUT_MS, certificate, eventually, row
 from servers import Sentinel
 
 pytestmark = [pytest.mark.only("redis"), pytest.mark.depends_on("odds")]
@@ -44,7 +44,7 @@ class Counted:
 def dealing(make_service):
     """A service on a Redis of its own, with two events, asked for once; patient, for busy machines."""
 
-    def make(timeout_ms=int(20000 * PATIENCE), **options):
+    def make(timeout_ms=STORE_TIMEOUT_MS, **options):
         service = make_service({"odds.timeout_ms": timeout_ms}, own_stores=True, **options)
         service.publish("cricket", [row(1), row(2)], {1: [{"n": 0}], 2: [{"n": 0}]})
         service.start()

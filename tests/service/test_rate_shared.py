@@ -8,7 +8,7 @@ import time
 import pytest
 
 from servers import Stopwatch
-from croupier import PATIENCE, Clock, Connection, eventually
+from croupier import PATIENCE, STORE_TIMEOUT_MS, Clock, Connection, eventually
 
 pytestmark = [pytest.mark.only("redis"), pytest.mark.depends_on("odds")]
 
@@ -35,7 +35,7 @@ def cluster(make_service):
     """Makes servers over the same stores, and a customer with a budget. A store is away when it does not
     answer for `timeout_ms`, which is more than a busy machine needs."""
 
-    def make(rate, servers=2, environments=(), timeout_ms=int(10000 * PATIENCE), **options):
+    def make(rate, servers=2, environments=(), timeout_ms=STORE_TIMEOUT_MS, **options):
         first = make_service({"odds.timeout_ms": timeout_ms}, **options)
         customer = first.add_customer("Limited", rate=rate)
         services = [first]
