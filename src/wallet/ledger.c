@@ -155,7 +155,7 @@ static void close_failed(struct lane *lane, enum status status, const char *reas
     lane->logged = true;
 }
 
-/* And once when it is over. A store that opens may still refuse to be written. */
+/* Logs once that a failure is over. A store that opens may still refuse to be written. */
 static void note_success(struct lane *lane)
 {
     if (lane->logged)
