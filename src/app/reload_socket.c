@@ -148,11 +148,10 @@ void reload_socket_destroy(struct reload_socket **socket)
     if (gone == NULL)
         return;
     struct sockaddr_un name = name_socket(gone->directory, (long)getpid(), gone->question);
-    (void)uv_poll_stop(&gone->poll);
+    uv_close((uv_handle_t *)&gone->poll, on_closed); /* first: it asks epoll about the descriptor */
     (void)unlink(name.sun_path);
     (void)close(gone->descriptor);
     (void)close(gone->directory);
-    uv_close((uv_handle_t *)&gone->poll, on_closed);
 }
 
 void reload_answer(int asker, bool done, const char *text)

@@ -353,10 +353,9 @@ static void on_listener_closed(uv_handle_t *handle)
 
 static void close_listener(struct http_server *server)
 {
-    CHECK(uv_poll_stop(&server->listener) == 0);
-    (void)close(server->descriptor);
-    server->descriptor = -1;
     uv_close((uv_handle_t *)&server->listener, on_listener_closed);
+    (void)close(server->descriptor); /* after uv_close, which still asks epoll about this number */
+    server->descriptor = -1;
 }
 
 static void stop_listening(struct http_server *server)

@@ -1,7 +1,9 @@
 /* The HTTP layer over real sockets: order, deadlines, closing, limits. */
 #include "one_client.h"
 
+#include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 TEST_OF(client, a_connection_serves_request_after_request)
 {
@@ -412,6 +414,23 @@ TEST_WITH(a_connection_still_in_the_queue_is_answered_when_draining, open_loopba
     assert_true(client_has(&client, "Connection: close\r\n\r\n<GET /queued"));
     client_close(&client);
     WAIT_UNTIL(&loopback, loopback.drained);
+}
+
+static unsigned closed_asked_about; /* how often libuv asked epoll about a descriptor that was closed */
+
+/* libuv comes here. A number that is closed may be another thread's by then. */
+int epoll_ctl(int epoll, int operation, int descriptor, struct epoll_event *event)
+{
+    int result = (int)syscall(SYS_epoll_ctl, epoll, operation, descriptor, event);
+    closed_asked_about += result != 0 && errno == EBADF;
+    return result;
+}
+
+TEST_WITH(epoll_is_not_asked_about_a_listener_that_is_closed, open_loopback, close_loopback)
+{
+    http_server_drain(loopback.server, 0, on_drained);
+    WAIT_UNTIL(&loopback, loopback.drained);
+    assert_int_equal(closed_asked_about, 0);
 }
 
 #define LONG_MS 60000 /* far longer than any test */
