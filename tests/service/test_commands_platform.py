@@ -22,9 +22,9 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 class Shell:
     """A directory with a platform store, named by the environment alone: no configuration file."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, platform=None):
         self.directory = directory
-        self.platform = engines.platform_store(directory)
+        self.platform = platform or engines.platform_store(directory)
         self.environment = sanitizer_environment()
         self.environment["CROUPIER_PLATFORM_STORE"] = self.platform.uri
         self.environment["CROUPIER_PLATFORM_TIMEOUT_MS"] = STORE_TIMEOUT_MS
@@ -62,9 +62,8 @@ def unmade(tmp_path):
 
 
 @pytest.fixture
-def shell(unmade):
-    unmade.run("migrate")
-    return unmade
+def shell(service):
+    return Shell(service.directory, service.platform)  # which is migrated
 
 
 # ---- usage --------------------------------------------------------------------------------------------
