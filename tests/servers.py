@@ -860,7 +860,8 @@ class Postgres(Server):
 
     durable: with fsync, as in life; else fast and unsafe. password: wanted over TCP. settings: more lines of
     postgresql.conf. disk_megabytes: the data is on a small file system of its own, which can be filled (needs
-    root: PermissionError else). standby_of: another Postgres, to follow.
+    root: PermissionError else). standby_of: another Postgres, to follow. shared: databases are made and dropped in a
+    session that stays, as each psql and its session take longer than that.
     """
 
     name = "postgres"
@@ -869,7 +870,7 @@ class Postgres(Server):
     _INITDB = ("-N", "--no-instructions", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C")
 
     def __init__(self, tcp=False, durable=False, password=None, settings=None, disk_megabytes=None, standby_of=None,
-                 start=True):
+                 start=True, shared=False):
         self.programs = postgres_programs()
         if os.getuid() == 0:  # it refuses to be root
             self._user = self.account()
@@ -878,6 +879,7 @@ class Postgres(Server):
         self.port = free_port()  # also in the name of the socket
         self.password = password
         self._databases = itertools.count(1)
+        self.shared, self._administrator = shared, None
         place = self.directory if disk_megabytes is None else self._make_disk(disk_megabytes)
         self.data = place / "data"
         self._own(self.directory, place)
@@ -1001,6 +1003,8 @@ class Postgres(Server):
             subprocess.run(["ipcrm", "-m", number], capture_output=True)
 
     def _last_stop(self):
+        if self._administrator is not None:
+            self._administrator.communicate()
         self.stop("immediate")
 
     def uri_of(self, database, tcp=False, port=None, user="postgres"):
@@ -1015,7 +1019,7 @@ class Postgres(Server):
         name = name or self.next_database()
         # Copying files is the cheaper way, but for the two checkpoints, which cost nothing without fsync.
         how = "" if self._settings["fsync"] == "on" else " STRATEGY FILE_COPY"
-        self.sql(f'CREATE DATABASE "{name}"' + (f' TEMPLATE "{template}"' if template else "") + how)
+        self._administer(f'CREATE DATABASE "{name}"' + (f' TEMPLATE "{template}"' if template else "") + how)
         return name
 
     def next_database(self):
@@ -1023,7 +1027,23 @@ class Postgres(Server):
         return f"test_{next(self._databases)}"
 
     def drop_database(self, name):
-        self.sql(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        self._administer(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+    def _administer(self, statement):
+        if not self.shared:
+            self.sql(statement)
+            return
+        if self._administrator is None:
+            self._administrator = subprocess.Popen(
+                [self.programs / "psql", "-XAtq", "-h", self.directory, "-p", str(self.port), "-U", "postgres"], text=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self._administrator.stdin.write(f"{statement};\n\\echo :ERROR\n")
+        self._administrator.stdin.flush()
+        said = []
+        while not said or said[-1] not in ("true\n", "false\n", ""):
+            said.append(self._administrator.stdout.readline())
+        if said[-1] != "false\n":
+            raise ServerError("".join(said[:-1]))
 
     @property
     def uri(self):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from servers import DOWN, UP, Proxy, Redis, RedisConnection, Stopwatch, free_port
+from servers import DOWN, UP, Postgres, Proxy, Redis, RedisConnection, ServerError, Stopwatch, free_port
 
 
 def await_true(condition):
@@ -187,3 +187,17 @@ def test_nothing_survives_the_test(number):
     holder.communicate()
     await_true(lambda: not os.path.exists(directory))
     assert not running_below(directory)
+
+
+def test_databases_are_made_and_dropped_in_one_session_that_goes_on_after_a_refusal():
+    with Postgres(shared=True) as server:
+        name = server.create_database()
+        for _ in range(2):
+            with pytest.raises(ServerError, match="already exists"):
+                server.create_database(name)
+        server.sql("CREATE TABLE kept (number int)", name)
+        copy = server.create_database(template=name)
+        assert server.sql("SELECT count(*) FROM kept", copy) == "0"
+        server.drop_database(name)
+        assert server.sql("SELECT datname FROM pg_database WHERE datname LIKE 'test%'") == copy
+        assert server.sql("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'") == "2"

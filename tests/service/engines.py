@@ -38,7 +38,7 @@ _shared = {}
 def shared_server(kind):
     """The server of this test process; it ends with it."""
     if kind not in _shared:
-        _shared[kind] = kind()
+        _shared[kind] = kind(shared=True) if kind is Postgres else kind()
     return _shared[kind]
 
 
