@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import uuid
 
 import pytest
 
@@ -32,11 +33,13 @@ class Client:
     def __init__(self, server, key=None, provider=None):
         self.server, self.key, self.provider, self.connection = server, key, provider, None
         self.ids = []  # of the answers
+        self.trace = None  # of the last request: one that has no answer is found by it in the log
 
     def send(self, method, path, fields=(), body=b""):
         if self.connection is None:
             self.connection = self.server.connect(address=self.server.provider_address if self.provider else None)
-        fields = dict(fields)
+        self.trace = uuid.uuid4().hex
+        fields = {**dict(fields), "traceparent": f"00-{self.trace}-{self.trace[:16]}-01"}
         if self.key:
             fields["Authorization"] = f"Bearer {self.key}"
         head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
@@ -126,8 +129,8 @@ def judged(server, client, fails=(), passes=(), last=False):
 
 
 def pause(server, client, seconds):
-    """Lets time pass once the server knows that its last answer is out."""
-    eventually(lambda: any(line.get("id") == client.ids[-1] for line in server.log_lines()))
+    """Lets time pass once the server has noted when its last request ended."""
+    eventually(lambda: any(line.get("trace") == client.trace for line in server.log_lines()))
     server.clock.advance(wall=seconds)
 
 
