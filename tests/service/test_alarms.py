@@ -77,6 +77,7 @@ def locked(platform):
         holder.stdin.close()
 
 
+@pytest.mark.long(10)
 @pytest.mark.depends_on("platform")
 def test_what_cannot_be_kept_is_said_and_the_proof_stands(house):
     with locked(house.platform):

@@ -140,6 +140,7 @@ def test_the_rate_limit_does_not_count_casino_requests(casino):
         assert response.status == 200 and response.header("x-ratelimit-limit") is None
 
 
+@pytest.mark.long(5)
 def test_without_the_key_of_secrets_the_sports_go_on(make_service):
     service = make_service()
     customer = service.add_customer(options=("--casino",))

@@ -504,6 +504,7 @@ def test_the_threads_that_keep_tables_fresh_go_first_where_they_may(make_service
     assert sorted(stats) == (["games", "policies", "verifications"] if may else [])
 
 
+@pytest.mark.long(13)
 @pytest.mark.only("postgresql")
 def test_a_store_that_does_not_answer_is_in_the_log_with_the_reason_and_its_end(fragile):
     customer = fragile.add_customer()

@@ -34,6 +34,7 @@ def run(modules, command, *words, status=0):
     return done.stdout
 
 
+@pytest.mark.long(12)
 @pytest.mark.parametrize("name", LEAST)
 def test_redocly_scores_and_lints(name):
     node_packages.needs_node((20, 19))  # as "engines" of @redocly/cli says
@@ -44,6 +45,7 @@ def test_redocly_scores_and_lints(name):
     assert found["totals"]["errors"] == 0 and found["totals"]["warnings"] <= WARNINGS, found["problems"]
 
 
+@pytest.mark.long(20)
 def test_spectral_finds_no_error(tmp_path):
     rules = tmp_path / "rules.yaml"
     rules.write_text('extends: ["spectral:oas"]\n')

@@ -132,6 +132,7 @@ def test_a_publication_without_expiry_stays(dealing, feed):
     assert status(dealing, 1) == 200
 
 
+@pytest.mark.long(10)
 def test_a_sign_of_life_renews_what_this_feed_has_published(dealing, feed):
     living, dead = feed(dealing), feed(dealing)
     living.send(odds(4, expires_s=3), {"withdraw": "cricket", "event": "4"})
@@ -156,6 +157,7 @@ def test_a_sign_of_life_renews_what_this_feed_has_published(dealing, feed):
     assert status(dealing, 1) == 404, "a sign of life does not bring it back"
 
 
+@pytest.mark.long(10)
 def test_a_sign_of_life_renews_no_value_of_another_process(dealing, feed):
     living = feed(dealing)
     living.send(odds(1, expires_s=2), odds(3, expires_s=1000))

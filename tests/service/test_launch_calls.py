@@ -319,6 +319,7 @@ def interim_answers_without_end(connection, _):
     return False
 
 
+@pytest.mark.long(5)
 @pytest.mark.parametrize("behaviour", [None, dribble, interim_answers_without_end])
 def test_one_that_is_too_slow_is_given_up_at_the_deadline(casino, behave, behaviour):
     provider = behave(behaviour)
@@ -384,6 +385,7 @@ def test_https_is_verified(casino, authority, tmp_path, name, subject, outcome):
     provider.close()
 
 
+@pytest.mark.long(5)
 def test_https_to_a_server_that_speaks_plain_http_is_unavailable(casino):
     provider = FakeProvider(reply(GOOD))
     add(casino, "plain", provider.url.replace("http:", "https:"))

@@ -183,6 +183,7 @@ def reset(connection):
     connection.close()
 
 
+@pytest.mark.long(13)
 @pytest.mark.parametrize("gone", ["the client", "a second signal"])
 def test_a_server_stops_while_values_that_no_one_waits_for_are_read(dealing, gone):
     service = dealing()

@@ -159,6 +159,7 @@ def test_a_database_that_became_read_only(casino):
     eventually(lambda: stake(casino, "later").status == 200, 30)
 
 
+@pytest.mark.long(14)
 @pytest.mark.only("redis")
 def test_a_redis_that_answers_late(casino):
     assert casino.get("/api/v1/cricket/events/1", key=casino.customer.key).status == 200
