@@ -21,6 +21,7 @@
 
 #define BATCH_SIZE ((size_t)32 * 1024)
 #define FILE_PIECE_SIZE ((size_t)64 * 1024)
+#define WRITEBACK_SIZE ((size_t)1024 * 1024)
 #define QUEUE_SIZE ((size_t)4 * 1024 * 1024)
 /* Room that batches leave to single lines: a warning is worth more than one more request. */
 #define QUEUE_RESERVE ((size_t)256 * 1024)
@@ -36,6 +37,7 @@ struct log {
     atomic_uint_least64_t dropped; /* lines that were not written, in all */
     uint64_t reported;             /* the writer's: of these, how many a line has reported */
     bool torn;                     /* the writer's: a line was begun and could not be ended */
+    size_t dirty;                  /* the writer's: bytes since the last order to write a file back */
     uv_thread_t writer;
 
     uv_mutex_t lock; /* guards everything below */
@@ -205,6 +207,17 @@ static size_t piece_size(struct text lines, size_t most)
     return (size_t)(end - lines.at) + 1;
 }
 
+/* Left alone, the kernel writes back the lines of half a minute at once, and the syncs of a ledger
+ * on the same disk wait for all of them. */
+static void begin_writeback(struct log *log, size_t written)
+{
+    log->dirty += written;
+    if (log->piece_max == PIPE_BUF || log->dirty < WRITEBACK_SIZE)
+        return;
+    (void)sync_file_range(log->descriptor, 0, 0, SYNC_FILE_RANGE_WRITE); /* 0, 0: the whole file */
+    log->dirty = 0;
+}
+
 /* Returns how many lines could not be written. */
 static uint64_t write_lines(struct log *log, struct text lines)
 {
@@ -213,6 +226,7 @@ static uint64_t write_lines(struct log *log, struct text lines)
     while (lines.size > 0 && !log->torn) {
         size_t size = piece_size(lines, log->piece_max);
         size_t written = file_write(log->descriptor, lines.at, size);
+        begin_writeback(log, written);
         log->torn = written > 0 && lines.at[written - 1] != '\n';
         if (written < size)
             return count_lines((struct text){lines.at + written, lines.size - written});

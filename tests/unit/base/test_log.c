@@ -333,6 +333,31 @@ TEST_WITH(a_pipe_that_does_not_block_loses_nothing, open_file, close_file)
     assert_int_equal(close(ends[0]), 0);
 }
 
+static unsigned writebacks;
+
+int sync_file_range(int descriptor, off64_t offset, off64_t size, unsigned flags)
+{
+    writebacks += descriptor == file && offset == 0 && size == 0 &&
+                  flags == SYNC_FILE_RANGE_WRITE;
+    return 0;
+}
+
+/* At each MiB, as a kernel would otherwise write half a minute's lines back at once. */
+TEST_WITH(a_file_is_written_back_as_it_grows, open_file, close_file)
+{
+    static char word[4000];
+    memset(word, 'x', sizeof word - 1);
+    struct log *log = log_create(file, LOG_INFO, LOG_FORMAT_JSON);
+    for (int mebibytes = 1; mebibytes <= 3; mebibytes++) {
+        for (int line = 0; line < 256; line++) /* of somewhat more than 4,096 bytes each */
+            log_event(log, LOG_INFO, "a line", LOG_WORD("word", text_of(word)),
+                      LOG_WORD("more", text_of(word + sizeof word - 101)));
+        assert_true(log_flush(log));
+        assert_int_equal(writebacks, mebibytes);
+    }
+    log_destroy(&log);
+}
+
 TEST_WITH(names_of_levels_and_formats_are_read, open_file, close_file)
 {
     enum log_level level;
