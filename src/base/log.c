@@ -37,7 +37,7 @@ struct log {
     atomic_uint_least64_t dropped; /* lines that were not written, in all */
     uint64_t reported;             /* the writer's: of these, how many a line has reported */
     bool torn;                     /* the writer's: a line was begun and could not be ended */
-    size_t dirty;                  /* the writer's: bytes since the last order to write a file back */
+    size_t dirty; /* the writer's: bytes since the last order to write a file back */
     uv_thread_t writer;
 
     uv_mutex_t lock; /* guards everything below */
@@ -211,8 +211,7 @@ static size_t piece_size(struct text lines, size_t most)
  * on the same disk wait for all of them. */
 static void begin_writeback(struct log *log, size_t written)
 {
-    log->dirty += written;
-    if (log->piece_max == PIPE_BUF || log->dirty < WRITEBACK_SIZE)
+    if (log->piece_max == PIPE_BUF || (log->dirty += written) < WRITEBACK_SIZE)
         return;
     (void)sync_file_range(log->descriptor, 0, 0, SYNC_FILE_RANGE_WRITE); /* 0, 0: the whole file */
     log->dirty = 0;

@@ -4,8 +4,8 @@
 #include "commands/help_texts.h"
 #include "commands/resource.h"
 #include "commands/stores.h"
+#include "operator/tables.h"
 #include "operator/times.h"
-#include "operator/trail.h"
 
 #define ROWS 100U
 #define ROWS_MAX 100000U

@@ -2,7 +2,7 @@
 #include "commands/commands.h"
 #include "commands/help_texts.h"
 #include "commands/resource.h"
-#include "operator/addresses.h"
+#include "operator/tables.h"
 
 static void print(const struct command_line *line, const void *record, bool added)
 {

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "commands/stores.h"
-#include "operator/conduct.h"
+#include "operator/tables.h"
 #include "stores/platform_usage.h"
 
 #define SETTINGS_MAX 16

@@ -10,10 +10,10 @@
 #include "console/error_rows.h"
 #include "console/handlers.h"
 #include "console/routes.h"
-#include "operator/addresses.h"
 #include "operator/keys.h"
 #include "operator/operators.h"
 #include "operator/players.h"
+#include "operator/tables.h"
 #include "operator/tokens.h"
 #include "stores/platform_usage.h"
 

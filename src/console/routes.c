@@ -2,14 +2,13 @@
 #include "console/routes.h"
 
 #include "console/handlers.h"
-#include "operator/addresses.h"
-#include "operator/conduct.h"
 #include "operator/customers.h"
 #include "operator/games.h"
 #include "operator/keys.h"
 #include "operator/operators.h"
 #include "operator/players.h"
 #include "operator/providers.h"
+#include "operator/tables.h"
 #include "operator/tokens.h"
 
 #define API "/admin/v1/"

@@ -7,8 +7,8 @@
 #include "base/version.h"
 #include "operator/documents.h"
 #include "operator/games.h"
+#include "operator/tables.h"
 #include "operator/times.h"
-#include "operator/trail.h"
 #include "operator/viewer.h"
 
 /* ---- games ----------------------------------------------------------------------------------- */

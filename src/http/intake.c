@@ -8,7 +8,6 @@
 #include "http/intake.h"
 
 #include "http/characters.h"
-#include "http/target.h"
 
 _Static_assert(INTAKE_METHOD_MAX + HTTP_TARGET_MAX + HTTP_HEAD_MAX + 64 < UINT16_MAX,
                "a span of the head fits its 16-bit numbers");

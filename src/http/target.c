@@ -1,5 +1,5 @@
-/* Request targets and Host; see target.h. */
-#include "http/target.h"
+/* Request targets and Host; see intake.h. */
+#include "http/intake.h"
 
 #include "http/characters.h"
 

@@ -1,5 +1,5 @@
 /* Legacy addresses as an operator handles them; see addresses.h. */
-#include "operator/addresses.h"
+#include "operator/tables.h"
 
 #include "operator/option_texts.h"
 

@@ -1,5 +1,5 @@
 /* The table of conduct; see conduct.h. */
-#include "operator/conduct.h"
+#include "operator/tables.h"
 
 #include "base/clock.h"
 #include "stores/platform_usage.h"

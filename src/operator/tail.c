@@ -2,7 +2,7 @@
 #include "operator/tail.h"
 
 #include "operator/documents.h"
-#include "operator/trail.h"
+#include "operator/tables.h"
 
 /* The object of a row, open in a line of its own or in the array. */
 static struct json_writer *begin_row(struct tail *tail, struct json_writer *line)

@@ -1,5 +1,5 @@
 /* The audit trail as an operator reads it; see trail.h. */
-#include "operator/trail.h"
+#include "operator/tables.h"
 
 /* Characters of `before` or `after` in a table; a document has all of it. */
 #define BRIEF_MAX 60

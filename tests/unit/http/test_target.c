@@ -1,5 +1,5 @@
 /* Request targets and Host: what is a path, and what is refused. */
-#include "http/target.h"
+#include "http/intake.h"
 #include "tests.h"
 
 static char bytes[256];

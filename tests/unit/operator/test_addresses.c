@@ -1,7 +1,7 @@
 /* operator/addresses: what an operator can do to legacy addresses. */
 #include "platform_fixture.h"
 
-#include "operator/addresses.h"
+#include "operator/tables.h"
 
 static enum status add(struct fixture *fixture, const struct resource_edit *edit, int64_t now_ms,
                        struct legacy_record *record)
