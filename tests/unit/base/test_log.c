@@ -337,8 +337,7 @@ static unsigned writebacks;
 
 int sync_file_range(int descriptor, off64_t offset, off64_t size, unsigned flags)
 {
-    writebacks += descriptor == file && offset == 0 && size == 0 &&
-                  flags == SYNC_FILE_RANGE_WRITE;
+    writebacks += descriptor == file && offset == 0 && size == 0 && flags == SYNC_FILE_RANGE_WRITE;
     return 0;
 }
 

@@ -416,7 +416,7 @@ TEST_WITH(a_connection_still_in_the_queue_is_answered_when_draining, open_loopba
     WAIT_UNTIL(&loopback, loopback.drained);
 }
 
-static unsigned closed_asked_about; /* how often libuv asked epoll about a descriptor that was closed */
+static unsigned closed_asked_about; /* how often epoll was asked about a closed descriptor */
 
 /* libuv comes here. A number that is closed may be another thread's by then. */
 int epoll_ctl(int epoll, int operation, int descriptor, struct epoll_event *event)
