@@ -173,18 +173,18 @@ check-tsan: build/check-tsan/build.ninja build/check-gcc/build.ninja
 	@$(call ALL_TESTS,build/check-tsan,$(TSAN_PAIRS),$(PATIENT) $(UNRANDOMIZED),--timeout-multiplier 10 --no-suite faults --no-suite threadless)
 
 # A hundred programs are linked in each of these: by lld, which takes a third of the time, and with what a sanitizer prints, without
-# what only a debugger asks for.
-SETUP_CHECK = $(if $(shell command -v ld.lld),CC_LD=lld) $(MESON) setup -Dtests=enabled -Dc_args=-g1
+# what only a debugger asks for. $(call SETUP_CHECK[, OPTIONS]): with these of the compiler as well.
+SETUP_CHECK = $(if $(shell command -v ld.lld),CC_LD=lld) $(MESON) setup -Dtests=enabled '-Dc_args=-g1$(1)'
 build/check-gcc/build.ninja:
-	CC=gcc $(SETUP_CHECK) build/check-gcc -Dwerror=true
+	CC=gcc $(call SETUP_CHECK) build/check-gcc -Dwerror=true
 # Sanitizers confuse some of gcc's warnings, so those are no errors here: they are in build/check-gcc.
 # With -O2 gcc takes AddressSanitizer's build two fifths longer. Its programs have 200,000 addresses of places in the source, which a
 # position-independent one writes anew at each start: a sixth of the time of a command.
 SANITIZED = -Dbuildtype=debugoptimized -Db_lundef=false
 build/check-asan/build.ninja:
-	CC=gcc $(SETUP_CHECK)' -fno-pie' -Dc_link_args=-Wl,-no-pie build/check-asan $(SANITIZED) -Doptimization=1 -Db_sanitize=address,undefined
+	CC=gcc $(call SETUP_CHECK, -fno-pie) -Dc_link_args=-Wl,-no-pie build/check-asan $(SANITIZED) -Doptimization=1 -Db_sanitize=address,undefined
 build/check-tsan/build.ninja:
-	CC=clang $(SETUP_CHECK) build/check-tsan $(SANITIZED) -Db_sanitize=thread -Dwerror=true
+	CC=clang $(call SETUP_CHECK) build/check-tsan $(SANITIZED) -Db_sanitize=thread -Dwerror=true
 
 bench: build ## measure against a bare loop, nginx and other peers; see bench/RESULTS.md
 	@$(SETUP) build test bench
