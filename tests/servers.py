@@ -1033,15 +1033,16 @@ class Postgres(Server):
         if not self.shared:
             self.sql(statement)
             return
-        if self._administrator is None:
-            self._administrator = subprocess.Popen(
-                [self.programs / "psql", "-XAtq", "-h", self.directory, "-p", str(self.port), "-U", "postgres"], text=True,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self._administrator.stdin.write(f"{statement};\n\\echo :ERROR\n")
-        self._administrator.stdin.flush()
         said = []
-        while not said or said[-1] not in ("true\n", "false\n", ""):
-            said.append(self._administrator.stdout.readline())
+        with self._lock:
+            if self._administrator is None:
+                self._administrator = subprocess.Popen(
+                    [self.programs / "psql", "-XAtq", "-h", self.directory, "-p", str(self.port), "-U", "postgres"], text=True,
+                    env={**os.environ, "LC_ALL": "C"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            self._administrator.stdin.write(f"{statement};\n\\echo :ERROR\n")
+            self._administrator.stdin.flush()
+            while not said or said[-1] not in ("true\n", "false\n", ""):
+                said.append(self._administrator.stdout.readline())
         if said[-1] != "false\n":
             raise ServerError("".join(said[:-1]))
 
