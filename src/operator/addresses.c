@@ -1,4 +1,4 @@
-/* Legacy addresses as an operator handles them; see addresses.h. */
+/* Legacy addresses as an operator handles them; see tables.h. */
 #include "operator/tables.h"
 
 #include "operator/option_texts.h"

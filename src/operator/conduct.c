@@ -1,4 +1,4 @@
-/* The table of conduct; see conduct.h. */
+/* The table of conduct; see tables.h. */
 #include "operator/tables.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* The audit trail as an operator reads it; see trail.h. */
+/* The audit trail as an operator reads it; see tables.h. */
 #include "operator/tables.h"
 
 /* Characters of `before` or `after` in a table; a document has all of it. */
