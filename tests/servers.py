@@ -1036,9 +1036,7 @@ class Postgres(Server):
         said = []
         with self._lock:
             if self._administrator is None:
-                self._administrator = subprocess.Popen(
-                    [self.programs / "psql", "-XAtq", "-h", self.directory, "-p", str(self.port), "-U", "postgres"], text=True,
-                    env={**os.environ, "LC_ALL": "C"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                self._administrator = self.session(self.uri_of("postgres"), stderr=subprocess.STDOUT, env={**os.environ, "LC_ALL": "C"})
             self._administrator.stdin.write(f"{statement};\n\\echo :ERROR\n")
             self._administrator.stdin.flush()
             while not said or said[-1] not in ("true\n", "false\n", ""):
@@ -1055,6 +1053,11 @@ class Postgres(Server):
         """What psql prints: one line a row, fields apart by |."""
         return self._run("psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", self.directory, "-p", self.port, "-U", "postgres",
                          "-d", database, "-c", statement, user=None, group=None, extra_groups=None).rstrip("\n")
+
+    def session(self, uri, **options):
+        """A psql that goes on: SQL into `stdin`, and rows out of `stdout`."""
+        return subprocess.Popen([self.programs / "psql", "-XAtq", uri], text=True,
+                                **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, **options})
 
     def terminate_backends(self, database=None):
         """Ends every session (of one database); returns how many."""

@@ -203,9 +203,7 @@ class PostgresPlatform(OfServer):
         return [tuple(value or None for value in line.split("|")) for line in lines]
 
     def session(self, **options):
-        """A psql that goes on: SQL into `stdin`, and rows out of `stdout`."""
-        return subprocess.Popen([self.server.programs / "psql", "-XAtq", self.uri], text=True,
-                                **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, **options})
+        return self.server.session(self.uri, **options)
 
     def contents(self):
         return subprocess.run([self.server.programs / "pg_dump", self.uri], capture_output=True, check=True).stdout
