@@ -79,7 +79,7 @@ function secrets(page, path, provider) {
         { label: "Id", value: (secret) => h("code", null, String(secret.kid)) },
         { label: "State", value: (secret) => (secret.signs ? badge("good", "signs") : badge("idle", "verifies")) },
         { label: "Added", when: (secret) => secret.added_at },
-        owner && provider.secrets.length > 1 && { label: h("span", { class: "unseen" }, "Actions"), value: (secret) => action("Retire", async () => {
+        owner && provider.secrets.length > 1 && { value: (secret) => action("Retire", async () => {
             if (await confirm(`Retire ${secret.kid}?`, "Calls and tokens signed with it are refused from now on.", "Retire")) {
                 await remove(`${path}/secrets/${encodeURIComponent(secret.kid)}`);
                 say(`${secret.kid} is retired.`);

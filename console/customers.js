@@ -109,7 +109,7 @@ function keys(page, customer) {
             { label: "Issued", when: (key) => key.created_at },
             { label: "Expires", when: (key) => key.expires_at, never: "never" },
             { label: "Last used", when: (key) => key.last_used_at, never: "never" },
-            { label: h("span", { class: "unseen" }, "Actions"), value: (key) => (page.may("operator") && !key.revoked_at ? action("Revoke", async () => {
+            { value: (key) => (page.may("operator") && !key.revoked_at ? action("Revoke", async () => {
                 if (await confirm(`Revoke ${key.prefix}…?`, "Calls with it are denied within a second. It cannot be undone.", "Revoke")) {
                     await remove(`keys/${key.id}`);
                     say(`${key.prefix}… is revoked.`);

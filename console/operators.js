@@ -47,7 +47,7 @@ function sessions(page) {
         { label: "From", value: (row) => h("code", null, row.address) },
         { label: "Signed in", when: (row) => row.created_at },
         { label: "Until", when: (row) => row.ended_at ?? row.expires_at },
-        { label: h("span", { class: "unseen" }, "Actions"), value: (row) => (row.ended_at || row.id === page.me.id ? "" : action("End", async () => {
+        { value: (row) => (row.ended_at || row.id === page.me.id ? "" : action("End", async () => {
             await remove(`sessions/${row.id}`);
             say("The session is ended.");
             shown.reload({});
@@ -65,7 +65,7 @@ function tokens(page) {
         { label: "Made", when: (row) => row.created_at },
         { label: "Expires", when: (row) => row.expires_at, never: "never" },
         { label: "Last used", when: (row) => row.last_used_at, never: "never" },
-        { label: h("span", { class: "unseen" }, "Actions"), value: (row) => (row.revoked_at ? "" : action("Revoke", async () => {
+        { value: (row) => (row.revoked_at ? "" : action("Revoke", async () => {
             if (await confirm(`Revoke the token ${row.name}?`, "Calls with it are refused within a second. It cannot be undone.", "Revoke")) {
                 await remove(`tokens/${row.id}`);
                 say(`The token ${row.name} is revoked.`);
@@ -94,7 +94,7 @@ export async function operatorsPage(page) {
         { label: "State", value: (one) => enabledBadge(one.enabled) },
         { label: "Role", value: (one) => one.role },
         { label: "Added", when: (one) => one.created_at },
-        { label: h("span", { class: "unseen" }, "Actions"), value: (one) => operatorActions(page, one) },
+        { value: (one) => operatorActions(page, one) },
     ] });
     return { title: "Operators", content: [page.listed,
         h("details", null, h("summary", null, "Add an operator"), form({ label: "Add", legend: "Add an operator",

@@ -33,8 +33,8 @@ export function say(text) {
 
 // ---- tables ----
 
-/** columns: {label, value(row), number: right-aligned, when(row): a time in place of `value`}. `caption` is for who cannot see
- *  the table. A column with `order` can be sorted by: `sorted` is the order in force ("": as the server lists them, by no column),
+/** columns: {label (absent above buttons), value(row), number: right-aligned, when(row): a time in place of `value`}. `caption`
+ *  is for who cannot see the table. A column with `order` can be sorted by: `sorted` is the order in force ("": as the server lists them, by no column),
  *  `sort(order)` is called for another. */
 export function table(columns, rows, { caption, sorted, sort } = {}) {
     return scroller(caption, h("table", null,
@@ -57,7 +57,7 @@ export function scroller(label, shown) {
 }
 
 function head(column, sorted, sort) {
-    const label = [column.label, column.when && h("small", null, " (UTC)")];
+    const label = [column.label ?? h("span", { class: "unseen" }, "Actions"), column.when && h("small", null, " (UTC)")];
     const chosen = sort && column.order !== undefined && column.order === (sorted ?? "");
     return h("th", { scope: "col", class: column.number ? "number" : null, "aria-sort": chosen ? column.direction ?? "ascending" : null },
         sort && column.order !== undefined ? h("button", { type: "button", class: "sort", onclick: () => sort(chosen ? "" : column.order) },

@@ -215,7 +215,7 @@ const blockTable = (page, player) => table([
     { label: "Since", when: (one) => one.blocked_at },
     { label: "Until", when: (one) => one.until, never: "no end" },
     { label: "Reason", value: (one) => one.reason },
-    { label: "", value: (one) => [history(one.id), one.by === "operator" && page.may("operator") && action("Unblock", () => unblock(page, player, one))] },
+    { value: (one) => [history(one.id), one.by === "operator" && page.may("operator") && action("Unblock", () => unblock(page, player, one))] },
 ], player.blocks, { caption: "Blocks in force" });
 
 const launchTable = (launches) => (launches.length === 0 ? empty("No game was launched for money.") : table([

@@ -558,6 +558,8 @@ walk("player", async () => {
     assert.equal((await page.$$("tr.details .entry")).length, 2);
     await press("Block");
     await inDialog("Block");
+    await page.waitForSelector("[aria-label='Blocks in force'] tbody tr");
+    await look("player_blocked");
     await press("Unblock");
     await page.locator("dialog[open] button::-p-text(Unblock)").click();
     await wrongAt("Reason");
