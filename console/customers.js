@@ -1,7 +1,7 @@
 // Customers, their keys, what they use and what they were denied; and addresses that need no key.
 import { api, get, post, put, remove } from "./api.js";
-import { ago, amount, badge, copyable, enabledBadge, facts, fill, h, number, rateText, sportsText, time, words } from "./dom.js";
-import { action, changes, conduct, confirm, DENIED, editor, empty, form, later, list, problem, say, secretState, section, showOnce, table } from "./parts.js";
+import { ago, amount, badge, copyable, enabledBadge, facts, fill, h, number, rateText, sportsText, time } from "./dom.js";
+import { action, changes, conduct, confirm, editor, empty, form, later, list, refusals, say, secretState, section, showOnce, table } from "./parts.js";
 import { graph } from "./graph.js";
 import { noteName } from "./names.js";
 
@@ -66,7 +66,7 @@ export async function customerPage(page) {
             requests.element),
         section("Keys", keys(page, customer)),
         h("div", { class: "columns" }, section("Players, the last active first", players(page, customer)),
-            section("Denied in the last hour", h("p", { class: "quiet" }, DENIED), denials(page, path))),
+            refusals(page, `${path}/denials`)),
         section("Money", usage(page, customer, requests)),
         section("Games", later(page, () => games(page, customer))),
         section("What this customer sees", sees(page, path)),
@@ -189,35 +189,6 @@ function sees(page, path) {
             const seen = await get(`${path}/account/${what}`, Object.fromEntries(new URLSearchParams(query ?? "")), page.signal);
             fill(shown, h("pre", { tabindex: 0, role: "group", "aria-label": "The answer" }, JSON.stringify(seen, null, 2)));
         } }), shown];
-}
-
-const DENIALS_WAIT_SECONDS = 20;
-
-/* Moves by itself: who is on the telephone with a customer sees the next attempt. */
-function denials(page, path) {
-    const place = h("div");
-    let known = null;
-    page.every(1, async () => {
-        try {
-            const answer = await api("GET", `${path}/denials`, { known, wait: DENIALS_WAIT_SECONDS, signal: page.signal });
-            if (answer !== null) {
-                known = answer.tag;
-                fill(place, answer.data.items.length === 0 ? empty("None.") : table([
-                    { label: "Reason", value: (row) => words(row.reason) },
-                    { label: "Key", value: (row) => row.key && h("code", null, row.key) },
-                    { label: "Last from", value: (row) => h("code", null, row.address) },
-                    { label: "Times", number: true, value: (row) => number(row.count) },
-                    { label: "Last", when: (row) => row.at },
-                ], answer.data.items, { caption: "Denials of the last hour" }));
-            }
-        } catch (error) {
-            if (error.name !== "AbortError") {
-                known = null;
-                fill(place, problem(error));
-            }
-        }
-    });
-    return place;
 }
 
 // ---- addresses ----

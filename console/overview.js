@@ -1,7 +1,7 @@
 // The house at a glance: what is wrong stands first, then figures, then curves.
 import { get, metrics, silence } from "./api.js";
 import { badge, duration, fill, h, number, sentence, sportName } from "./dom.js";
-import { choice, empty, follow, problem, section, table } from "./parts.js";
+import { choice, empty, follow, problem, refusals, section, table } from "./parts.js";
 import { graph } from "./graph.js";
 import { concerns } from "./house.js";
 
@@ -92,7 +92,7 @@ const feedTable = (rows) => table([
 
 export async function overviewPage(page) {
     const alarms = h("div", { "aria-live": "polite" });
-    const refusals = h("div");
+    const reasons = h("div");
     const feed = h("div");
     const charts = CHARTS.map((chart) => ({ ...chart, drawn: graph(page, chart) }));
     let span = page.query.span in SPANS ? page.query.span : "minutes";
@@ -113,7 +113,7 @@ export async function overviewPage(page) {
 
     function show() {
         showAlarms();
-        fill(refusals, refusalTable(overview.refusals));
+        fill(reasons, refusalTable(overview.refusals));
         fill(feed, feedTable(overview.feed));
         drawCharts(charts, overview.history);
     }
@@ -156,5 +156,5 @@ export async function overviewPage(page) {
     });
     return { title: "Overview", actions: spans, content: [alarms,
         h("div", { class: "graphs" }, charts.map((chart) => chart.drawn.element)),
-        h("div", { class: "columns" }, section("Refused, by reason", h("p", { class: "quiet" }, REASONS), refusals), section("Feed", feed))] };
+        h("div", { class: "columns" }, section("Refused, by reason", h("p", { class: "quiet" }, REASONS), reasons), refusals(page, "denials")), section("Feed", feed)] };
 }

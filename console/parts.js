@@ -2,6 +2,7 @@
 // descriptions of their fields, dialogs, and the states between (waiting, nothing there, refused).
 import { api, ApiError, get, patch, remove } from "./api.js";
 import { badge, fill, h, newId, number, sentence, SPORTS, time } from "./dom.js";
+import { customerLink } from "./names.js";
 
 // ---- states ----
 
@@ -9,9 +10,6 @@ export const waiting = () => h("p", { class: "quiet", role: "status" }, "Loading
 
 /** What there is not, and what to do about it. */
 export const empty = (text, ...actions) => h("div", { class: "empty" }, h("p", null, text), actions);
-
-/** How denials differ from the refusals (4xx) that are counted beside them. */
-export const DENIED = "Denied: not let in, for the key or the address. Refused (4xx) is more: also what was let in, such as a bet without the money.";
 
 /** What went wrong, and a way on. */
 export function problem(error, again) {
@@ -435,6 +433,21 @@ export function conduct(page, path) {
         }))];
     });
     return section("Conduct", h("p", { class: "quiet" }, "What was seen of its newest 10,000 requests."), rules);
+}
+
+/** What customers may not do (403) and was too much (429), of all or of one, as it comes: who is on the telephone with a customer
+ *  sees the next attempt. */
+export function refusals(page, path) {
+    const place = h("div");
+    follow(page, path, { refused: (error) => fill(place, problem(error)), show: ({ items }) => fill(place, items.length === 0 ? empty("None.") : table([
+        path === "denials" && { label: "Customer", value: (row) => customerLink(row.customer) },
+        { label: "Reason", value: (row) => h("code", null, row.reason) },
+        { label: "Key", value: (row) => row.key && h("code", null, row.key) },
+        { label: "Last from", value: (row) => h("code", null, row.address) },
+        { label: "Times", number: true, value: (row) => number(row.count) },
+        { label: "Last", when: (row) => row.at },
+    ].filter(Boolean), items, { caption: "Refused in the last hour" })) });
+    return section("Refused in the last hour", h("p", { class: "quiet" }, "What they may not do (403), and what is over their limit (429)."), place);
 }
 
 /** A part of a page that is loaded beside the rest: its failing is its own. */

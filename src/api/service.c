@@ -189,9 +189,6 @@ static const struct policy *judge(struct service *service, struct http_request *
         note_caller(judged, policy, &remembered->admission);
     if (judged->denial != DENIAL_NONE) {
         count_denial(service, COUNTED_NOT_ADMITTED, judged->denial);
-        if (judged->caller.of.customer_id[0] != '\0')
-            denials_note(service->shared->denials, judged->caller.of.customer_id, judged->denial,
-                         judged->caller.of.key_prefix, &judged->client, now_wall_ms);
         http_reply_error(request, admission_error_of(judged->denial));
         return NULL;
     }
@@ -550,6 +547,7 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
     log_batch_emit(log, LOG_INFO, "request", fields);
 }
 
+/* Of a known customer. */
 static void count_usage(struct service *service, const struct http_outcome *outcome,
                         const struct judged *judged)
 {
@@ -557,6 +555,10 @@ static void count_usage(struct service *service, const struct http_outcome *outc
     const struct route *route = judged->match.route;
     usage_count(service->usage, &remembered->usage, judged->caller.of.customer_id,
                 route == NULL ? USAGE_OTHER : route->usage, outcome->status);
+    if (outcome->request->error != NULL)
+        refusals_note(service->shared->refusals, judged->caller.of.customer_id,
+                      outcome->request->error, judged->caller.of.key_prefix, &judged->client,
+                      clock_wall_coarse_ms());
 }
 
 static void finished(void *context, const struct http_outcome *outcome)

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "account/account.h"
-#include "admission/denials.h"
 #include "api/health.h"
 #include "api/reasons.h"
+#include "api/refusals.h"
 #include "launch/launch.h"
 #include "limits/rate_limiter.h"
 #include "usage/usage.h"
@@ -27,7 +27,7 @@
 struct service_shared { /* by all serving threads */
     struct policies *policies;
     struct client_limits *limits;
-    struct denials *denials;
+    struct refusals *refusals;
     struct rate_leases *leases; /* NULL: rate limits are this server's alone */
     struct sports *sports;
     struct games *games;

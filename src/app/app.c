@@ -633,7 +633,7 @@ static enum status open_stores(struct app *app, struct error *error)
             return status;
     }
     app->shared.policies = policies_create(&platform, POLICY_REFRESH_MS);
-    app->shared.denials = denials_create();
+    app->shared.refusals = refusals_create();
     app->shared.limits = client_limits_create();
     if (odds_store_has_leases(app->odds))
         app->shared.leases = rate_leases_create(app->odds, app->log);
@@ -849,7 +849,7 @@ static enum status start(struct app *app, struct error *error)
                     .sports = app->shared.sports,
                     .ledger = app->shared.ledger,
                     .metrics = app->metrics,
-                    .denials = app->shared.denials,
+                    .refusals = app->shared.refusals,
                     .account = app->shared.account},
         .log = app->log,
     });
@@ -887,7 +887,7 @@ static void take_down(struct app *app)
     memory_free(app->sockets.descriptors);
     sports_destroy(&app->shared.sports);
     games_destroy(&app->shared.games);
-    denials_destroy(&app->shared.denials);
+    refusals_destroy(&app->shared.refusals);
     client_limits_destroy(&app->shared.limits);
     policies_destroy(&app->shared.policies);
     if (app->options->odds == NULL)

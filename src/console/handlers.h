@@ -22,8 +22,8 @@ console_handler console_feed, console_feed_sport, console_feed_event;
 console_handler console_ledger, console_verify;
 
 /* overview.c: the house at a glance (figures now and over time, refusals by reason, the age of the
- * feed), a customer's denials of the last hour, and what the customer sees. */
-console_handler console_overview, console_denials, console_account;
+ * feed), the refusals of the last hour, and what the customer sees. */
+console_handler console_overview, console_refusals, console_account;
 
 /* providers.c: a provider's secrets, which come in or are made here and are shown once at most, and
  * a trial launch. */

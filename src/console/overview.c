@@ -50,36 +50,40 @@ enum status console_overview(struct console_call *call, struct error *error)
     return STATUS_OK;
 }
 
-/* ---- a customer's denials -------------------------------------------------------------------- */
+/* ---- customers ------------------------------------------------------------------------------- */
 
-enum { DENIALS_SHOWN = 100 };
+enum { REFUSALS_SHOWN = 100 };
 
-static void write_denied(struct json_writer *json, const struct denied *denied)
+static void write_refused(struct json_writer *json, const struct refused *refused)
 {
     char address[ADDRESS_TEXT_SIZE];
-    address_format(&denied->address, address);
+    address_format(&refused->address, address);
     json_object(json, NULL);
-    json_string(json, "reason", admission_error_of(denied->reason)->reason);
-    json_string_or_null(json, "key", denied->key);
+    json_string(json, "customer", refused->customer_id);
+    json_string(json, "reason", refused->error->reason);
+    json_string_or_null(json, "key", refused->key);
     json_string(json, "address", address);
-    json_unsigned(json, "count", denied->count);
-    json_time(json, "at", denied->last_ms);
+    json_unsigned(json, "count", refused->count);
+    json_time(json, "at", refused->last_ms);
     json_end(json);
 }
 
-enum status console_denials(struct console_call *call, struct error *error)
+enum status console_refusals(struct console_call *call, struct error *error)
 {
-    struct denied list[DENIALS_SHOWN];
+    struct refused list[REFUSALS_SHOWN];
     struct customer_view customer;
-    enum status status = resource_get(&customer_resource, call->store, call->id, &customer, error);
+    const char *of = call->id[0] != '\0' ? call->id : NULL;
+    enum status status = of == NULL
+                             ? STATUS_OK
+                             : resource_get(&customer_resource, call->store, of, &customer, error);
     if (status != STATUS_OK)
         return status;
     size_t count =
-        denials_list(call->services->sources.denials, call->id, call->now_ms, list, DENIALS_SHOWN);
+        refusals_list(call->services->sources.refusals, of, call->now_ms, list, REFUSALS_SHOWN);
     json_object(&call->json, NULL);
     json_array(&call->json, "items");
     for (size_t i = 0; i < count; i++)
-        write_denied(&call->json, &list[i]);
+        write_refused(&call->json, &list[i]);
     console_tag_answer(call);
     return STATUS_OK;
 }

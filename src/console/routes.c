@@ -23,13 +23,14 @@ static const struct console_route routes[] = {
     {REMOVES, API "session", false, ROLE_READER, console_sign_out, NULL},
 
     {READS, API "overview", false, ROLE_READER, console_overview, NULL},
+    {READS, API "denials", false, ROLE_READER, console_refusals, NULL},
 
     {READS, API "customers", false, ROLE_READER, console_list, &customer_resource},
     {ADDS, API "customers", false, ROLE_OPERATOR, console_add, &customer_resource},
     {READS, API "customers/{id}", false, ROLE_READER, console_show, &customer_resource},
     {CHANGES, API "customers/{id}", false, ROLE_OPERATOR, console_change, &customer_resource},
     {READS, API "customers/{id}/account/{what}", false, ROLE_READER, console_account, NULL},
-    {READS, API "customers/{id}/denials", false, ROLE_READER, console_denials, NULL},
+    {READS, API "customers/{id}/denials", false, ROLE_READER, console_refusals, NULL},
     {READS, API "customers/{id}/conduct", false, ROLE_READER, console_list, &conduct_resource},
     {REMOVES, API "customers/{id}/conduct", false, ROLE_OPERATOR, console_reset_conduct, NULL},
     {READS, API "customers/{id}/games", false, ROLE_READER, console_allowed_games, NULL},

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "account/account.h"
-#include "admission/denials.h"
+#include "api/refusals.h"
 #include "config/config.h"
 #include "wallet/ledger.h"
 
@@ -11,6 +11,6 @@ struct console_sources {
     struct sports *sports;
     struct ledger *ledger;
     const struct metrics *metrics;
-    struct denials *denials;
+    struct refusals *refusals;
     struct account *account;
 };

@@ -287,8 +287,14 @@ walk("key_issued_and_revoked", async () => {
     await inDialog("Revoke");
     await seen("revoked");
     await eventually(async () => (await asCustomer("/sports", key)).status === 403);
-    await seen("Revoked key", "main");
+    const refused = "[aria-label='Refused in the last hour']";
+    await seen("revoked_key", refused);
     assert.ok(!(await page.content()).includes(key));
+    const customer = await page.evaluate(() => location.hash);
+    await visit("#/");
+    await seen(NAME, refused);
+    await visit(customer);
+    await title(NAME);
 });
 
 walk("customer_changed", async () => {

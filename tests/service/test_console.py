@@ -286,7 +286,7 @@ def test_an_operator_sees_what_a_customer_sees_and_takes_nothing_of_its_budget(h
         assert code(reader.ask("GET", refused)) == wanted, refused
 
 
-def test_a_customer_s_denials(house, owner):
+def test_a_customer_s_refusals(house, owner):
     path = f"customers/{house.customer.id}/denials"
     key = denied(house, owner)
     owner.change("PATCH", f"customers/{house.customer.id}", {"enabled": False})
@@ -296,6 +296,12 @@ def test_a_customer_s_denials(house, owner):
     house.await_admission(house.customer.key)
     assert rows[0]["reason"] == "customer_disabled" and rows[0]["address"] == "127.0.0.5" and rows[0]["count"] >= 1
     assert rows[1]["reason"] == "revoked_key" and key["key"].startswith(rows[1]["key"]) and len(rows[1]["key"]) >= 8
+    assert all(row["customer"] == house.customer.id for row in rows)
+    limited = house.add_customer("Limited", options=["--rate", "1/60"])
+    house.await_admission(limited.key)
+    eventually(lambda: house.get("/api/v1/sports", key=limited.key).status == 429)
+    newest = owner.get("denials")["items"][0]
+    assert (newest["customer"], newest["reason"]) == (limited.id, "rate_limited") and newest["count"] >= 1
     assert code(owner.ask("GET", "/admin/v1/customers/cus_0000000000000000/denials")) == (404, "unknown_record")
 
 
