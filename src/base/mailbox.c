@@ -1,14 +1,25 @@
 /*
- * A list under a mutex and one uv_async_t. libuv folds several sends into one wake-up, so delivery
- * takes the whole list at once and walks it without the lock.
+ * A list under a mutex and an eventfd that the loop polls. Delivery takes the whole list at once and
+ * walks it without the lock.
+ *
+ * It is no uv_async_t: libuv 1.44 (Debian 12) lets the receiver spin and yield until the sender is
+ * back from waking it, and on one processor it is the receiver that keeps the sender from going on,
+ * for milliseconds where the sender has a low priority.
  */
 #include "base/mailbox.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 
 struct mailbox {
-    uv_async_t wake;
-    uv_mutex_t lock; /* guards the list */
+    uv_poll_t wake;
+    int event;
+    atomic_uint posting; /* senders that are not done with the mailbox */
+    uv_mutex_t lock;     /* guards the list */
     struct mail_list mails;
 };
 
@@ -28,9 +39,13 @@ static bool deliver_all(struct mailbox *mailbox)
     return any;
 }
 
-static void on_wake(uv_async_t *wake)
+static void on_wake(uv_poll_t *wake, int status, int events)
 {
-    (void)deliver_all(wake->data);
+    struct mailbox *mailbox = wake->data;
+    uint64_t wakes;
+    (void)events;
+    CHECK(status == 0 && read(mailbox->event, &wakes, sizeof wakes) == sizeof wakes);
+    (void)deliver_all(mailbox);
 }
 
 struct mailbox *mailbox_create(uv_loop_t *loop)
@@ -38,7 +53,9 @@ struct mailbox *mailbox_create(uv_loop_t *loop)
     struct mailbox *mailbox = memory_alloc_zeroed(1, sizeof *mailbox);
     STAILQ_INIT(&mailbox->mails);
     CHECK(uv_mutex_init(&mailbox->lock) == 0);
-    CHECK(uv_async_init(loop, &mailbox->wake, on_wake) == 0);
+    mailbox->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    CHECK(mailbox->event >= 0 && uv_poll_init(loop, &mailbox->wake, mailbox->event) == 0);
+    CHECK(uv_poll_start(&mailbox->wake, UV_READABLE, on_wake) == 0);
     mailbox->wake.data = mailbox;
     uv_unref((uv_handle_t *)&mailbox->wake);
     return mailbox;
@@ -58,17 +75,20 @@ void mailbox_post(struct mailbox *mailbox, struct mail *mail)
 
 void mailbox_post_all(struct mailbox *mailbox, struct mail_list *mails)
 {
+    (void)atomic_fetch_add(&mailbox->posting, 1);
     uv_mutex_lock(&mailbox->lock);
+    bool first = STAILQ_EMPTY(&mailbox->mails);
     STAILQ_CONCAT(&mailbox->mails, mails);
-    /* The sender wakes under the lock: a receiver may destroy this mailbox because of the mail, so
-     * the mail is taken only after the sender has released the handle. */
-    CHECK(uv_async_send(&mailbox->wake) == 0);
     uv_mutex_unlock(&mailbox->lock);
+    if (first) /* else the sender of the first wakes */
+        CHECK(write(mailbox->event, &(uint64_t){1}, sizeof(uint64_t)) == sizeof(uint64_t));
+    (void)atomic_fetch_sub(&mailbox->posting, 1);
 }
 
 static void on_closed(uv_handle_t *handle)
 {
     struct mailbox *mailbox = handle->data;
+    (void)close(mailbox->event);
     uv_mutex_destroy(&mailbox->lock);
     memory_free(mailbox);
 }
@@ -79,6 +99,8 @@ void mailbox_destroy(struct mailbox **mailbox)
         return;
     while (deliver_all(*mailbox)) /* a delivered mail may post again */
         ;
+    while (atomic_load(&(*mailbox)->posting) > 0) /* the sender of that mail, on its way out */
+        (void)sched_yield();
     uv_close((uv_handle_t *)&(*mailbox)->wake, on_closed);
     *mailbox = NULL;
 }

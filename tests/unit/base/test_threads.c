@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -127,64 +128,87 @@ TEST(a_mailbox_does_not_keep_its_loop_alive)
     assert_int_equal(uv_loop_close(&loop), 0);
 }
 
-static atomic_bool dawdle; /* other threads take their time in uv_async_send */
-static atomic_bool ended;
-static atomic_bool too_late; /* the mailbox was gone when they got there */
+static atomic_int hold_ms;   /* so long do other threads stay in write(2) at most */
+static sem_t let_go;         /* ends that */
+static atomic_bool held_out; /* nothing did */
+static atomic_bool ended;    /* the mailbox is gone */
+static atomic_bool too_late; /* it was when they came back */
 
-/* Instead of libuv's own, so that what is a matter of nanoseconds in life is one of
- * milliseconds. */
-int uv_async_send(uv_async_t *handle)
+/* Instead of libc's, so that what is a matter of nanoseconds in life is one of milliseconds. */
+ssize_t write(int file, const void *bytes, size_t size)
 {
-    void *symbol = dlsym(RTLD_NEXT, "uv_async_send");
-    int (*real)(uv_async_t *) = NULL;
-    memcpy(&real, &symbol, sizeof real);
-    if (atomic_load(&dawdle) && pthread_equal(pthread_self(), loop_thread) == 0) {
-        (void)usleep(20000);
-        if (atomic_load(&ended)) {
-            atomic_store(&too_late, true);
-            return 0;
-        }
+    ssize_t written = syscall(SYS_write, file, bytes, size);
+    int held_ms = atomic_load(&hold_ms);
+    if (held_ms > 0 && size == sizeof(uint64_t) &&
+        pthread_equal(pthread_self(), loop_thread) == 0) {
+        struct timespec until;
+        assert_int_equal(clock_gettime(CLOCK_REALTIME, &until), 0);
+        until.tv_sec += held_ms / 1000;
+        until.tv_nsec += held_ms % 1000 * 1000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        atomic_store(&held_out, sem_timedwait(&let_go, &until) != 0);
+        atomic_store(&too_late, atomic_load(&ended));
     }
-    return real(handle);
+    return written;
 }
 
-static void end_it(struct mail *mail)
-{
-    atomic_store(&ended, true);
-    mailbox_destroy(&mailbox);
-}
-
-static void *post_the_last(void *argument)
+static void *post_one(void *argument)
 {
     mailbox_post(mailbox, argument);
     return NULL;
 }
 
-TEST(the_last_mail_may_be_the_reason_to_end)
+/* Another thread posts it, and is held while it wakes the loop. */
+static void deliver_of_a_held_sender(struct letter *letter, int most_ms)
 {
-    struct letter last = {.mail.deliver = end_it};
     pthread_t thread;
     uv_timer_t tick; /* keeps the loop alive */
+    assert_int_equal(sem_init(&let_go, 0, 0), 0);
     assert_int_equal(uv_loop_init(&loop), 0);
     assert_int_equal(uv_timer_init(&loop, &tick), 0);
     assert_int_equal(uv_timer_start(&tick, on_tick, 1, 1), 0);
     loop_thread = pthread_self();
     mailbox = mailbox_create(&loop);
-    atomic_store(&dawdle, true);
-    assert_int_equal(pthread_create(&thread, NULL, post_the_last, &last.mail), 0);
-    while (mailbox != NULL) { /* the loop looks again and again, without being told of the last */
-        struct letter wake = {.mail.deliver = count};
-        int before = delivered;
-        mailbox_post(mailbox, &wake.mail);
-        while (delivered == before)
-            (void)uv_run(&loop, UV_RUN_ONCE);
-    }
+    delivered = 0;
+    atomic_store(&hold_ms, most_ms);
+    assert_int_equal(pthread_create(&thread, NULL, post_one, &letter->mail), 0);
+    while (delivered == 0)
+        (void)uv_run(&loop, UV_RUN_ONCE);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    atomic_store(&dawdle, false);
+    atomic_store(&hold_ms, 0);
+    mailbox_destroy(&mailbox);
     uv_close((uv_handle_t *)&tick, NULL);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&loop), 0);
+    assert_int_equal(sem_destroy(&let_go), 0);
+}
+
+static void end_it(struct mail *mail)
+{
+    mailbox_destroy(&mailbox);
+    atomic_store(&ended, true);
+    delivered++;
+}
+
+TEST(the_last_mail_may_be_the_reason_to_end)
+{
+    struct letter last = {.mail.deliver = end_it};
+    deliver_of_a_held_sender(&last, 20);
     assert_false(atomic_load(&too_late));
+}
+
+static void release_the_sender(struct mail *mail)
+{
+    delivered++;
+    assert_int_equal(sem_post(&let_go), 0);
+}
+
+TEST(the_loop_does_not_wait_until_a_sender_is_back_from_waking_it)
+{
+    struct letter letter = {.mail.deliver = release_the_sender};
+    deliver_of_a_held_sender(&letter, 10000);
+    assert_false(atomic_load(&held_out));
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
