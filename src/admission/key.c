@@ -12,7 +12,6 @@
 #define KEY_START_LENGTH 4
 #define CHECKSUM_LENGTH 6
 #define CHECKED_LENGTH (KEY_LENGTH - CHECKSUM_LENGTH)
-#define IDENTITY_RANDOM_LENGTH 16
 
 static void write_checksum(const char *checked, char out[CHECKSUM_LENGTH])
 {
@@ -53,13 +52,4 @@ void key_prefix(struct text key, char out[KEY_PREFIX_SIZE])
     memset(out, 0, KEY_PREFIX_SIZE);
     if (size > 0)
         memcpy(out, key.at, size);
-}
-
-void identity_generate(const char *prefix, char *out, size_t size)
-{
-    size_t length = strlen(prefix);
-    CHECK(length + IDENTITY_RANDOM_LENGTH < size);
-    memcpy(out, prefix, length);
-    base62_random(out + length, IDENTITY_RANDOM_LENGTH);
-    memset(out + length + IDENTITY_RANDOM_LENGTH, 0, size - length - IDENTITY_RANDOM_LENGTH);
 }

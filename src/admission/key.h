@@ -3,7 +3,7 @@
 #include "records/key.h"
 
 /*
- * API keys and the identities of customers and keys.
+ * API keys.
  *
  *     crk_ 30 × base62 from the system's random source   6 × base62 CRC-32 of the 34 before
  *
@@ -30,7 +30,3 @@ void key_digest(struct text key, uint8_t digest[KEY_DIGEST_SIZE]);
 
 /* The first characters of a key, which identify it to people; NUL-terminated. */
 void key_prefix(struct text key, char out[KEY_PREFIX_SIZE]);
-
-/* A new identity: `prefix` ("cus_", "key_") and 16 random base62 characters, NUL-terminated. `size`
- * is the room at `out` (CUSTOMER_ID_SIZE, KEY_ID_SIZE). */
-void identity_generate(const char *prefix, char *out, size_t size);

@@ -7,7 +7,6 @@
 #include "launch/launch.h"
 
 #include "admission/error_rows.h"
-#include "admission/key.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
@@ -441,7 +440,7 @@ void launch_route(struct launcher *launcher, struct games_pages *pages, struct m
     const struct games_game *game = judge(pending, request, table, game_id);
     if (game == NULL)
         return;
-    identity_generate("lau_", record->id, sizeof record->id);
+    record_id_generate("lau_", record->id, sizeof record->id);
     http_request_note(request, TEXT("launch"), record->id);
     memcpy(record->game_id, game->id, strlen(game->id) + 1);
     memcpy(record->provider_id, game->provider->record.id, sizeof record->provider_id);

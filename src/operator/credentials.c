@@ -3,7 +3,6 @@
 
 #include <openssl/crypto.h>
 
-#include "admission/key.h"
 #include "base/base62.h"
 #include "base/digest.h"
 #include "operator/operators.h"
@@ -44,7 +43,7 @@ static void generate(struct credential *credential, const char *kind, const char
 {
     struct credential_record *record = &credential->record;
     *record = (struct credential_record){.created_ms = now_ms, .expires_ms = now_ms + lives_ms};
-    identity_generate(kind, record->id, sizeof record->id);
+    record_id_generate(kind, record->id, sizeof record->id);
     CHECK(strlen(name) < sizeof record->operator_name);
     memcpy(record->operator_name, name, strlen(name) + 1);
     credential_make_secret(record->id, credential->secret, record->digest);

@@ -1,7 +1,6 @@
 /* Customers as an operator handles them; see customers.h. */
 #include "operator/customers.h"
 
-#include "admission/key.h"
 #include "base/clock.h"
 #include "operator/option_texts.h"
 #include "records/customer.h"
@@ -95,7 +94,7 @@ static void begin(void *record, int64_t now_ms)
     struct customer_record *customer = record;
     *customer = (struct customer_record){
         .enabled = true, .usable = true, .sports = SPORT_SET_ALL, .created_ms = now_ms};
-    identity_generate("cus_", customer->id, sizeof customer->id);
+    record_id_generate("cus_", customer->id, sizeof customer->id);
 }
 
 static const char *const whole[] = {"name", "sports", "rate", "cidrs", NULL};

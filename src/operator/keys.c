@@ -84,7 +84,7 @@ static void begin(void *record, int64_t now_ms)
     struct key_record *key = record;
     key->created_ms = now_ms;
     key->areas = KEY_AREAS_USUAL;
-    identity_generate("key_", key->id, sizeof key->id);
+    record_id_generate("key_", key->id, sizeof key->id);
 }
 
 enum status keys_issue(struct platform_store *store, struct key_record *record, char key[KEY_SIZE],

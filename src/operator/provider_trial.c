@@ -1,7 +1,6 @@
 /* A launch document as the server sends it, posted and waited for; see provider_trial.h. */
 #include "operator/provider_trial.h"
 
-#include "admission/key.h"
 #include "base/base62.h"
 #include "base/clock.h"
 #include "operator/providers.h"
@@ -94,7 +93,7 @@ static void launch(const struct provider_record *provider, struct text secret,
     char launch_id[LAUNCH_ID_SIZE];
     char subject[LAUNCH_SUBJECT_SIZE] = "";
     int64_t now_seconds = clock_wall_ms() / 1000;
-    identity_generate("lau_", launch_id, sizeof launch_id);
+    record_id_generate("lau_", launch_id, sizeof launch_id);
     base62_random(subject, sizeof subject - 1);
     const struct launch_facts facts = {
         .launch_id = launch_id,

@@ -1,7 +1,6 @@
 /* Tokens of machines; see tokens.h. */
 #include "operator/tokens.h"
 
-#include "admission/key.h"
 #include "operator/option_texts.h"
 
 #define KIND "cro_"
@@ -32,7 +31,7 @@ static void begin(void *record, int64_t now_ms)
 {
     struct token_record *token = record;
     token->created_ms = now_ms;
-    identity_generate(KIND, token->id, sizeof token->id);
+    record_id_generate(KIND, token->id, sizeof token->id);
 }
 
 static const struct token_record sound = {.id = KIND "0", .name = "name"};

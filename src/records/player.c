@@ -1,22 +1,10 @@
 /* A player, and a block of players: their rules and their columns; see player.h. */
 #include "records/player.h"
 
-#include "base/base62.h"
-
-#define ID_START "ply_"
-#define ID_RANDOM 16
-
-void player_id_generate(char id[PLAYER_ID_SIZE])
-{
-    memset(id, 0, PLAYER_ID_SIZE);
-    memcpy(id, ID_START, sizeof ID_START - 1);
-    base62_random(id + sizeof ID_START - 1, ID_RANDOM);
-}
-
 static enum status check(const void *checked, struct error *error)
 {
     const struct player_record *record = checked;
-    if (!record_id_is_sound(record->id, sizeof record->id, ID_START))
+    if (!record_id_is_sound(record->id, sizeof record->id, "ply_"))
         return error_invalid(error, "id: is not a player id (ply_…)");
     if (!record_id_is_sound(record->customer_id, sizeof record->customer_id, "cus_"))
         return error_invalid(error, "customer: is not a customer id (cus_…)");

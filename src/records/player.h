@@ -37,9 +37,6 @@ static inline bool player_is_blocked(const struct player_record *player, int64_t
     return now_ms < player->blocked_until_ms;
 }
 
-/* A new id. */
-void player_id_generate(char id[PLAYER_ID_SIZE]);
-
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
 #define BLOCK_ID_SIZE (CUSTOMER_ID_SIZE + PLAYER_REFERENCE_SIZE)

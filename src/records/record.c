@@ -4,6 +4,8 @@
 
 #include "base/base62.h"
 
+#define ID_RANDOM 16 /* characters of a new id behind its kind */
+
 void column_get(const struct column *column, const void *record, struct column_value *value)
 {
     *value = (struct column_value){.kind = column->type->kind};
@@ -190,6 +192,15 @@ bool record_id_is_sound(const char *id, size_t room, const char *kind)
         if (!base62_is_digit(id[i]))
             return false;
     return true;
+}
+
+void record_id_generate(const char *kind, char *id, size_t room)
+{
+    size_t kind_size = strlen(kind);
+    CHECK(kind_size + ID_RANDOM < room);
+    memset(id, 0, room);
+    memcpy(id, kind, kind_size);
+    base62_random(id + kind_size, ID_RANDOM);
 }
 
 bool record_text_is_sound(const char *field, size_t room, size_t least)

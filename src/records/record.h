@@ -15,7 +15,7 @@
  * goes beyond a field. A value that does not fit leaves its field zero and makes the record
  * unsound; the table's `settle` decides about such a record.
  *
- * Everything here is pure. Threads: any.
+ * Everything here is pure, but for new ids. Threads: any.
  */
 
 /* The type of a column in a database. */
@@ -169,6 +169,9 @@ struct text record_field_text(const char *field, size_t room);
 /* An id is its kind ("cus_") and one or more ASCII letters and digits; NUL-terminated within
  * `room`. */
 bool record_id_is_sound(const char *id, size_t room, const char *kind);
+
+/* Makes a new one: its kind and 16 random base62 characters; the rest of `room` is zero. */
+void record_id_generate(const char *kind, char *id, size_t room);
 
 /* Does a text of at least `least` bytes fit its field with its NUL, and is it UTF-8 without control
  * characters? */

@@ -13,7 +13,7 @@
 
 /* `table` is that of the record's kind (records/). Records that are not acceptable (a bad id, a
  * name too long, a rate out of range) are STATUS_INVALID. The caller fills everything but
- * `revision`; ids of customers and keys come from identity_generate (admission/key.h). */
+ * `revision`; ids of customers and keys come from record_id_generate. */
 
 /* EXISTS: there is one with this id (or digest) already; NOT_FOUND: its owner is not there (a key's
  * customer). */

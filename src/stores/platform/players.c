@@ -64,7 +64,7 @@ enum status platform_player_open(struct platform_store *store, const char *custo
         !text_copy_plain(text_of(reference), wanted.reference, sizeof wanted.reference) ||
         !text_copy_plain(text_of(currency), wanted.currency, sizeof wanted.currency))
         return error_invalid(error, "player: a field is too long, or no plain text");
-    player_id_generate(wanted.id);
+    record_id_generate("ply_", wanted.id, sizeof wanted.id);
     enum status status = player_table.check(&wanted, error);
     if (status != STATUS_OK)
         return status;

@@ -55,22 +55,6 @@ TEST(a_key_has_exactly_one_length)
     assert_false(key_is_well_formed((struct text){NULL, 0}));
 }
 
-TEST(all_digits_occur_about_equally_often)
-{
-    unsigned seen[128] = {0};
-    for (int i = 0; i < 10000; i++) {
-        char id[CUSTOMER_ID_SIZE];
-        identity_generate("cus_", id, sizeof id);
-        for (size_t at = 4; at < 20; at++)
-            seen[(unsigned char)id[at]]++;
-    }
-    const char *digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    /* 160,000 draws of 62: 2581 expected, standard deviation 50; ten of those are allowed. With the
-     * bias of a plain modulo the first eight digits would be 645 above the others. */
-    for (const char *digit = digits; *digit != '\0'; digit++)
-        assert_in_range(seen[(unsigned char)*digit], 2081, 3081);
-}
-
 TEST(the_digest_is_sha256)
 {
     static const uint8_t of_abc[KEY_DIGEST_SIZE] = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea,
@@ -87,15 +71,4 @@ TEST(the_prefix_is_the_first_eight_characters)
     char prefix[KEY_PREFIX_SIZE];
     key_prefix(text_of(known_key), prefix);
     assert_string_equal(prefix, "crk_0123");
-}
-
-TEST(an_identity_is_its_prefix_and_sixteen_characters)
-{
-    char id[KEY_ID_SIZE];
-    memset(id, 'x', sizeof id);
-    identity_generate("key_", id, sizeof id);
-    assert_memory_equal(id, "key_", 4);
-    assert_int_equal(strlen(id), 20);
-    for (size_t i = 20; i < sizeof id; i++)
-        assert_int_equal(id[i], 0); /* so that ids can be compared as whole arrays */
 }

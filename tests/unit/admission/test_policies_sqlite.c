@@ -67,7 +67,7 @@ static struct customer_record add_customer(struct scene *scene)
                                      .cidr_count = 1,
                                      .created_ms = clock_wall_ms()};
     assert_int_equal(cidr_parse(TEXT("192.0.2.0/24"), &record.cidrs[0], NULL), STATUS_OK);
-    identity_generate("cus_", record.id, sizeof record.id);
+    record_id_generate("cus_", record.id, sizeof record.id);
     (void)snprintf(record.name, sizeof record.name, "a customer");
     assert_int_equal(platform_add(scene->store, &customer_table, &record, &error), STATUS_OK);
     return record;
@@ -78,7 +78,7 @@ static struct key_record add_key(struct scene *scene, const char *customer_id, c
     struct error error = {.text = ""};
     struct key_record record = {.created_ms = clock_wall_ms()};
     key_generate(out);
-    identity_generate("key_", record.id, sizeof record.id);
+    record_id_generate("key_", record.id, sizeof record.id);
     memcpy(record.customer_id, customer_id, sizeof record.customer_id);
     key_prefix(text_of(out), record.prefix);
     key_digest(text_of(out), record.digest);
