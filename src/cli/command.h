@@ -33,6 +33,8 @@ typedef size_t command_option_maker(const void *subject, struct command_option *
 
 struct command_line; /* the given options and arguments, checked against the table */
 
+typedef void command_runner(const struct command_line *line);
+
 /* Made of the texts in help/ (tools/embed_help.py). */
 struct command_help {
     const char *summary;  /* one line, for the list */
@@ -47,7 +49,7 @@ struct command {
                             * "bash|zsh", lower case: one of these words */
     const struct command_help *help;
     command_option_maker *make_options; /* in place of those of `help`; NULL: none */
-    void (*run)(const struct command_line *line);
+    command_runner *run;
 };
 
 struct command_group {
@@ -58,7 +60,7 @@ struct command_group {
 };
 
 /* Runs `croupier completion SHELL`: prints the completion of every command for a shell. */
-void command_run_completion(const struct command_line *line);
+command_runner command_run_completion;
 
 int command_main(const struct command_group *groups, int argc, char **argv);
 

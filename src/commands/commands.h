@@ -21,23 +21,13 @@ extern const struct command service_commands[];  /* service.c; without a group *
 extern const struct command wallet_commands[];   /* wallet.c */
 
 /* For service.c. */
-void run_backup(const struct command_line *line);
-void run_check(const struct command_line *line);
-void run_demo(const struct command_line *line);
-void run_health(const struct command_line *line);
-void run_migrate(const struct command_line *line);
-void run_restore(const struct command_line *line);
-void run_usage(const struct command_line *line);
+command_runner run_backup, run_check, run_demo, run_health, run_migrate, run_restore, run_usage;
 
 /* For wallet.c (books.c). */
-void run_export(const struct command_line *line);
-void run_report(const struct command_line *line);
-void run_rounds(const struct command_line *line);
+command_runner run_export, run_report, run_rounds;
 
 /* For wallet.c and audit.c (tail.c). */
-void run_verify_file(const struct command_line *line);
-void run_wallet_tail(const struct command_line *line);
-void run_audit_tail(const struct command_line *line);
+command_runner run_verify_file, run_wallet_tail, run_audit_tail;
 
 struct resource_commands;
 extern const struct resource_commands customer_subject, key_subject, address_subject,

@@ -16,15 +16,10 @@ struct resource_commands {
     void (*print)(const struct command_line *line, const void *record, bool added);
 };
 
-/* Rows of the group's table: .run and .make_options. */
-void resource_run_add(const struct command_line *line);
-void resource_run_list(const struct command_line *line); /* an argument: whose */
-void resource_run_show(const struct command_line *line);
-void resource_run_set(const struct command_line *line);
-void resource_run_enable(const struct command_line *line);
-void resource_run_disable(const struct command_line *line);
-void resource_run_remove(const struct command_line *line);
-void resource_run_conduct(const struct command_line *line); /* of a customer or provider */
+/* Rows of the group's table: .run and .make_options. An argument of `list` says whose; `conduct` is
+ * of a customer or provider. */
+command_runner resource_run_add, resource_run_list, resource_run_show, resource_run_set,
+    resource_run_enable, resource_run_disable, resource_run_remove, resource_run_conduct;
 command_option_maker resource_add_options, resource_set_options;
 
 /* add (`add`) or set, and then `edit` does to the record what no option says; NULL: nothing. */
