@@ -14,7 +14,7 @@ static const struct command_group groups[] = {
     {"game", "casino games, and who may use which", game_commands, &game_subject},
     {"player", "find players, and block them", player_commands, NULL},
     {"operator", "who may sign in to the console", operator_commands, &operator_subject},
-    {"audit", "who changed what, and when", audit_commands, &audit_subject},
+    {"audit", "who changed what, and when", audit_commands, NULL},
     {"wallet", "players' money: statements, and the proof of the ledger", wallet_commands, NULL},
     {"platform", "move the platform store to another engine", platform_commands, NULL},
     {"odds", "move the odds store to another engine", odds_commands, NULL},

@@ -10,8 +10,6 @@
 #define ROWS 100U
 #define ROWS_MAX 100000U
 
-const struct resource_commands audit_subject = {&trail_resource, NULL, NULL};
-
 struct listing {
     struct resource_listing rows;
     uint64_t last; /* the number of the last row */

@@ -31,4 +31,4 @@ command_runner run_verify_file, run_wallet_tail, run_audit_tail;
 
 struct resource_commands;
 extern const struct resource_commands customer_subject, key_subject, address_subject,
-    provider_subject, game_subject, audit_subject, operator_subject; /* beside their commands */
+    provider_subject, game_subject, operator_subject; /* beside their commands */
