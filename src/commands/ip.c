@@ -4,13 +4,8 @@
 #include "commands/resource.h"
 #include "operator/tables.h"
 
-static void print(const struct command_line *line, const void *record, bool added)
-{
-    (void)line;
-    resource_print_state(&address_resource, record, added ? "added" : "changed");
-}
-
-const struct resource_commands address_subject = {&address_resource, "address", print};
+const struct resource_commands address_subject = {&address_resource, "address",
+                                                  resource_print_outcome};
 
 const struct command ip_commands[] = {
     {"add", "ADDRESS", &help_ip_add, resource_add_options, resource_run_add},

@@ -6,13 +6,8 @@
 #include "operator/operators.h"
 #include "operator/tokens.h"
 
-static void print(const struct command_line *line, const void *record, bool added)
-{
-    (void)line;
-    resource_print_state(&operator_resource, record, added ? "added" : "changed");
-}
-
-const struct resource_commands operator_subject = {&operator_resource, "name", print};
+const struct resource_commands operator_subject = {&operator_resource, "name",
+                                                   resource_print_outcome};
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
@@ -70,7 +65,7 @@ static void run_add(const struct command_line *line)
     command_require_verb(line,
                          resource_insert(&operator_resource, store, &record, command_error(line)));
     if (!command_json(line))
-        print(line, &record, true);
+        resource_print_outcome(line, &record, true);
     make_link(line, store, record.name);
 }
 

@@ -115,6 +115,11 @@ void resource_print_state(const struct resource *resource, const void *record, c
     buffer_free(&name);
 }
 
+void resource_print_outcome(const struct command_line *line, const void *record, bool added)
+{
+    resource_print_state(commands_of(line)->resource, record, added ? "added" : "changed");
+}
+
 /* ---- list, show ------------------------------------------------------------------------------ */
 
 bool resource_listing_see(void *context, const void *record)

@@ -15,6 +15,8 @@ struct resource_commands {
     /* Prints the result of `add` (`added`) or `set` for people; NULL: all of the record. */
     void (*print)(const struct command_line *line, const void *record, bool added);
 };
+/* A `print` that says in a line which record it was. */
+void resource_print_outcome(const struct command_line *line, const void *record, bool added);
 
 /* Rows of the group's table: .run and .make_options. An argument of `list` says whose; `conduct` is
  * of a customer or provider. */
