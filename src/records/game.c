@@ -54,7 +54,7 @@ static enum status check_policy(const void *checked, struct error *error)
 
 /* ---- a game's columns ------------------------------------------------------------------------ */
 
-static const struct column_type column_volatility = COLUMN_NAMES(volatilities);
+static const struct column_type column_volatility = COLUMN_NAMES(&game_volatilities);
 
 static const struct column columns[] = {
     COLUMN(game_record, id, column_text, 0),

@@ -30,7 +30,7 @@ static enum status check_operator(const void *checked, struct error *error)
     return check_name(record->name, error);
 }
 
-static const struct column_type column_role = COLUMN_NAMES(role_names);
+static const struct column_type column_role = COLUMN_NAMES(&operator_roles);
 
 static const struct column operator_columns[] = {
     COLUMN(operator_record, name, column_text, 0),

@@ -153,26 +153,19 @@ const struct column_type column_borrowed = {
 
 void column_get_name(const struct column *column, const void *record, struct column_value *value)
 {
-    unsigned at;
-    CHECK(column->room == sizeof at);
-    memcpy(&at, column_field(column, record), sizeof at);
-    CHECK(at < column->type->name_count);
-    value->bytes = text_of(column->type->names[at]);
+    CHECK(column->room == sizeof(unsigned));
+    const unsigned *at = column_field(column, record);
+    value->bytes = text_of(enum_name(column->type->names, *at));
     value->null = value->bytes.size == 0;
 }
 
 bool column_set_name(const struct column *column, void *record, const struct column_value *value)
 {
-    const struct column_type *type = column->type;
-    unsigned at = 0;
-    CHECK(column->room == sizeof at);
+    CHECK(column->room == sizeof(unsigned));
     if (value->null)
         return (column->rules & COLUMN_NULLABLE) != 0;
-    at = (unsigned)text_find(value->bytes, type->names, type->name_count);
-    if (value->bytes.size == 0 || at == type->name_count)
-        return false;
-    memcpy(column_field_to_set(column, record), &at, sizeof at);
-    return true;
+    return value->bytes.size > 0 &&
+           enum_read(column->type->names, value->bytes, column_field_to_set(column, record));
 }
 
 /* ---- rules ----------------------------------------------------------------------------------- */

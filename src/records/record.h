@@ -37,18 +37,16 @@ struct column_type {
     enum column_kind kind;
     void (*get)(const struct column *column, const void *record, struct column_value *value);
     bool (*set)(const struct column *column, void *record, const struct column_value *value);
-    const char *const *names; /* of an enum's values: COLUMN_NAMES */
-    size_t name_count;
-    size_t size; /* of a number's field, */
+    const struct enum_names *names; /* of an enum: COLUMN_NAMES */
+    size_t size;                    /* of a number's field, */
     int64_t least, most;
     int64_t none; /* and what a NULL is there */
 };
 
 /* A type for an enum whose values are stored by these names. NULL as a name is stored as NULL. */
-#define COLUMN_NAMES(names_)                                                                    \
-    {                                                                                           \
-        .kind = COLUMN_TEXT, .get = column_get_name, .set = column_set_name, .names = (names_), \
-        .name_count = sizeof(names_) / sizeof(names_)[0]                                        \
+#define COLUMN_NAMES(names_)                                                                   \
+    {                                                                                          \
+        .kind = COLUMN_TEXT, .get = column_get_name, .set = column_set_name, .names = (names_) \
     }
 void column_get_name(const struct column *column, const void *record, struct column_value *value);
 bool column_set_name(const struct column *column, void *record, const struct column_value *value);
