@@ -34,7 +34,7 @@ static enum status put_block(struct account_call *call, struct error *error)
 {
     const struct account_asked *asked = &call->asked;
     struct block_view block = {.blocked = false};
-    struct block_record named = {.id = ""};
+    char id[BLOCK_ID_SIZE];
     struct setting settings[5] = {{"blocked", asked->blocked ? "yes" : "no"}};
     size_t count = 1;
     int64_t until_ms;
@@ -47,11 +47,9 @@ static enum status put_block(struct account_call *call, struct error *error)
         settings[count++] = (struct setting){"reason", asked->reason};
     if (asked->early)
         settings[count] = (struct setting){"early", "yes"};
-    memcpy(named.customer_id, call->caller.customer_id, sizeof named.customer_id);
-    memcpy(named.reference, asked->reference, sizeof named.reference);
-    block_name(&named, true);
+    block_name(id, call->caller.customer_id, asked->reference, true);
     const struct resource_edit edit = {.settings = settings, .edit = by_customer};
-    status = resource_change(&block_resource, call->store, named.id, &edit, &block, error);
+    status = resource_change(&block_resource, call->store, id, &edit, &block, error);
     if (status == STATUS_CONFLICT)
         return account_refuse(call,
                               block.standing[0] != '\0' && block.before.blocked_ms == 0

@@ -68,15 +68,14 @@ enum status block_id_of(const char *customer_id, const char *reference, char id[
                         struct error *error)
 {
     struct block_record record = {0};
-    (void)snprintf(record.customer_id, sizeof record.customer_id, "%s", customer_id);
-    (void)snprintf(record.reference, sizeof record.reference, "%s", reference);
-    block_name(&record, false);
-    enum status status = strlen(customer_id) < sizeof record.customer_id &&
-                                 strlen(reference) < sizeof record.reference
-                             ? block_table.check(&record, error)
-                             : error_invalid(error, "no customer or player is called that");
+    if (strlen(customer_id) >= sizeof record.customer_id ||
+        strlen(reference) >= sizeof record.reference)
+        return error_invalid(error, "no customer or player is called that");
+    memcpy(record.customer_id, customer_id, strlen(customer_id));
+    memcpy(record.reference, reference, strlen(reference));
+    enum status status = block_table.check(&record, error);
     if (status == STATUS_OK)
-        memcpy(id, record.id, sizeof record.id);
+        block_name(id, customer_id, reference, false);
     return status;
 }
 
@@ -108,7 +107,7 @@ static enum status find_reference(struct platform_store *store, const char *id,
         !text_copy_plain(reference, named->reference, sizeof named->reference) ||
         block_table.check(named, NULL) != STATUS_OK)
         return resource_missing(&block_resource, id, error);
-    block_name(named, own);
+    block_name(named->id, named->customer_id, named->reference, own);
     enum status status = platform_get(store, &customer_table, named->customer_id, &customer, error);
     return status == STATUS_NOT_FOUND
                ? resource_missing(&customer_resource, named->customer_id, error)
@@ -121,14 +120,14 @@ static enum status find_standing(struct platform_store *store, struct block_view
 {
     enum status status = STATUS_OK;
     for (int own = 0; own < 2 && status == STATUS_OK && block->standing[0] == '\0'; own++) {
-        struct block_record other = block->record;
-        other.player_id[0] = '\0';
-        block_name(&other, own == 1);
-        if (strcmp(other.id, block->record.id) == 0)
+        struct block_record other;
+        char id[BLOCK_ID_SIZE];
+        block_name(id, block->record.customer_id, block->record.reference, own == 1);
+        if (strcmp(id, block->record.id) == 0)
             continue;
-        status = platform_get(store, &block_table, other.id, &other, error);
+        status = platform_get(store, &block_table, id, &other, error);
         if (status == STATUS_OK && block_is_in_force(&other, block->now_ms))
-            memcpy(block->standing, other.id, sizeof other.id);
+            memcpy(block->standing, id, sizeof id);
         if (status == STATUS_NOT_FOUND)
             status = STATUS_OK;
     }

@@ -72,14 +72,11 @@ static enum status find_blocks(struct platform_store *store, struct player_view 
                                struct error *error)
 {
     const struct player_record *record = &player->record;
-    struct block_record named[2] = {{.id = ""}}; /* the operator's, and the customer's own */
-    for (int own = 0; own < 2; own++) {
-        memcpy(named[own].customer_id, record->customer_id, sizeof record->customer_id);
-        memcpy(named[own].reference, record->reference, sizeof record->reference);
-        block_name(&named[own], own == 1);
-    }
-    const char *const ids[PLAYER_BLOCKS] = {record->id, named[0].id, named[1].id};
+    char by_operator[BLOCK_ID_SIZE], by_customer[BLOCK_ID_SIZE];
+    const char *const ids[PLAYER_BLOCKS] = {record->id, by_operator, by_customer};
     enum status status = STATUS_OK;
+    block_name(by_operator, record->customer_id, record->reference, false);
+    block_name(by_customer, record->customer_id, record->reference, true);
     player->block_count = 0;
     player->blocked_ms = player->blocked_until_ms = 0;
     for (size_t i = 0; i < PLAYER_BLOCKS && status == STATUS_OK && record->blocked_until_ms != 0;

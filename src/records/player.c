@@ -49,10 +49,9 @@ const struct record_table player_table = {
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-void block_name(struct block_record *record, bool own)
+void block_name(char id[BLOCK_ID_SIZE], const char *customer_id, const char *reference, bool own)
 {
-    (void)snprintf(record->id, sizeof record->id, own ? "%s/%s" : "%s:%s", record->customer_id,
-                   record->reference);
+    (void)snprintf(id, BLOCK_ID_SIZE, own ? "%s/%s" : "%s:%s", customer_id, reference);
 }
 
 bool block_is_own(const struct block_record *record)

@@ -58,9 +58,9 @@ struct block_record {
 
 extern const struct record_table block_table;
 
-/* Fills in the id of a block of the record's customer and reference, the customer's own or the
- * operator's. */
-void block_name(struct block_record *record, bool own);
+/* The id of a block of a customer's reference, the customer's own or the operator's. Cut off where a
+ * text is longer than those of a record. */
+void block_name(char id[BLOCK_ID_SIZE], const char *customer_id, const char *reference, bool own);
 bool block_is_own(const struct block_record *record);
 
 static inline bool block_is_in_force(const struct block_record *record, int64_t now_ms)

@@ -258,7 +258,7 @@ TEST_OF(fixture, a_block_of_a_reference_holds_in_every_currency_also_in_a_later_
     struct block_record named = block_of(&euro);
     named.player_id[0] = '\0';
     named.until_ms = 500;
-    block_name(&named, false);
+    block_name(named.id, named.customer_id, named.reference, false);
     assert_string_equal(named.id, "cus_One:alice");
     assert_int_equal(blocked_in_a_batch(fixture->store, euro.id), 0);
     OK(platform_block_put(fixture->store, &named, &none, &fixture->error));
