@@ -90,13 +90,13 @@ static void set_value(struct screen *screen, const char *name, const char *text)
     buffer_append_string(add_value(screen, name), text);
 }
 
-static struct text value_of(const struct screen *screen, struct text name)
+static const char *value_of(struct screen *screen, struct text name)
 {
     size_t i = 0;
     while (i < screen->count && !text_equals(name, text_of(screen->values[i].name)))
         i++;
     CHECK(i < screen->count);
-    return buffer_text(&screen->values[i].text);
+    return buffer_string(&screen->values[i].text);
 }
 
 /* A file in the demo's directory. */
@@ -172,25 +172,25 @@ static void free_screen(struct screen *screen)
 }
 
 /* "@name@" becomes its value; a line that begins with "?name|" is there when that has one. */
-static void fill_in(const struct screen *screen, struct text form, struct buffer *out)
+static void fill_in(struct screen *screen, struct text form, struct buffer *out)
 {
     while (form.size > 0) {
         struct text line = text_cut(&form, '\n');
         if (text_starts_with(line, TEXT("?"))) {
             struct text name = text_cut(&line, '|');
-            if (value_of(screen, (struct text){name.at + 1, name.size - 1}).size == 0)
+            if (value_of(screen, (struct text){name.at + 1, name.size - 1})[0] == '\0')
                 continue;
         }
         while (line.at != NULL) {
             buffer_append_text(out, text_cut(&line, '@'));
             if (line.at != NULL)
-                buffer_append_text(out, value_of(screen, text_cut(&line, '@')));
+                buffer_append_string(out, value_of(screen, text_cut(&line, '@')));
         }
         buffer_append_char(out, '\n');
     }
 }
 
-static void print_screen(const struct screen *screen)
+static void print_screen(struct screen *screen)
 {
     struct buffer out = {0};
     fill_in(screen, text_of(demo_screen), &out);
@@ -198,7 +198,7 @@ static void print_screen(const struct screen *screen)
     buffer_wipe(&out); /* there are keys in it */
 }
 
-static void write_tour(const struct demo *demo, const struct screen *screen)
+static void write_tour(const struct demo *demo, struct screen *screen)
 {
     struct buffer out = {0};
     struct error error;
@@ -232,15 +232,15 @@ static void write_addresses(const struct demo *demo)
     buffer_free(&text);
 }
 
-static void print_json(const struct demo *demo, const struct screen *screen)
+static void print_json(const struct demo *demo, struct screen *screen)
 {
     struct simulator_facts facts;
     struct json_writer *json = command_object(demo->line, JSON_COMPACT);
     simulator_facts(demo->simulator, &facts);
-    json_text(json, "api", value_of(screen, TEXT("api")));
-    json_text(json, "operator", value_of(screen, TEXT("operator")));
-    json_text(json, "console", value_of(screen, TEXT("console")));
-    json_text(json, "providers", value_of(screen, TEXT("providers")));
+    json_string(json, "api", value_of(screen, TEXT("api")));
+    json_string(json, "operator", value_of(screen, TEXT("operator")));
+    json_string(json, "console", value_of(screen, TEXT("console")));
+    json_string(json, "providers", value_of(screen, TEXT("providers")));
     json_string(json, "directory", demo->directory);
     json_string(json, "config", demo->config_file);
     json_string(json, "key", demo->keys.all_sports);
@@ -249,35 +249,28 @@ static void print_json(const struct demo *demo, const struct screen *screen)
     for (int i = 0; i < SPORT_COUNT; i++)
         json_text(json, sport_key((enum sport)i), event_id_text(&facts.standing[i]));
     json_end(json);
-    json_text(json, "secret", value_of(screen, TEXT("secret")));
+    json_string(json, "secret", value_of(screen, TEXT("secret")));
     command_print_document(demo->line);
 }
 
 /* Only now is it known where the listeners are. */
-static void open_casino(struct demo *demo, const struct screen *screen)
+static void open_casino(struct demo *demo, struct screen *screen)
 {
     const struct platform_store_options platform = platform_store_configured(demo->config);
-    struct buffer page = {0}, wallet = {0};
+    char *page = memory_format("%s" DEMO_PAGE, value_of(screen, TEXT("operator")));
     struct error error;
-    buffer_append_text(&page, value_of(screen, TEXT("operator")));
-    buffer_append_string(&page, DEMO_PAGE);
-    buffer_append_text(&wallet, value_of(screen, TEXT("providers")));
-    if (demo_casino_open(&demo->casino, &platform, buffer_string(&page), buffer_string(&wallet),
+    if (demo_casino_open(&demo->casino, &platform, page, value_of(screen, TEXT("providers")),
                          &error) != STATUS_OK)
         log_event(demo->log, LOG_ERROR, "launches lead nowhere", LOG_STRING("reason", error.text));
-    buffer_free(&page);
-    buffer_free(&wallet);
+    memory_free(page);
 }
 
 /* Their calls have no certificate to go by, so they stay away from a demo with HTTPS. */
-static void start_crowd(struct demo *demo, const struct screen *screen)
+static void start_crowd(struct demo *demo, struct screen *screen)
 {
-    struct buffer api = {0};
-    buffer_append_text(&api, value_of(screen, TEXT("api")));
     if (demo->players > 0 && demo->config->tls_certificate[0] == '\0')
-        demo->crowd = crowd_start(buffer_string(&api), &demo->keys, (unsigned)demo->players,
-                                  demo->odds, demo->simulator);
-    buffer_free(&api);
+        demo->crowd = crowd_start(value_of(screen, TEXT("api")), &demo->keys,
+                                  (unsigned)demo->players, demo->odds, demo->simulator);
 }
 
 /* Another process of this program publishes the record, so that it ends with the demo at any
