@@ -462,13 +462,12 @@ static void let_go(struct demo *demo)
 
 void run_demo(const struct command_line *line)
 {
-    struct demo demo = {
-        .line = line, .lock = -1, .record = command_option(line, "replay"), .players = PLAYERS};
+    struct demo demo = {.line = line,
+                        .lock = -1,
+                        .record = command_option(line, "replay"),
+                        .players = command_number(line, "players", 0, CROWD_MAX, PLAYERS)};
     struct feed_reading reading = {.directory = demo.record, .to_ms = INT64_MAX};
     struct error *error = command_error(line);
-    const char *players = command_option(line, "players");
-    if (players != NULL && text_to_u64(text_of(players), CROWD_MAX, &demo.players) != STATUS_OK)
-        command_usage(line, "--players is a number from 0 to %u", CROWD_MAX);
     if (demo.record != NULL)
         command_require(line, feed_record_read(&reading, error));
     enum status status = configure(&demo, error);

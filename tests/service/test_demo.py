@@ -559,4 +559,4 @@ def test_the_players_outlive_a_refused_launch(demo):
 def test_a_number_of_players_is_one(demo):
     for players in ("x", 51):
         one = demo(players=players)
-        assert one.process.wait(30) == 2 and "--players is a number from 0 to 50" in one.process.stderr.read().decode()
+        assert one.process.wait(30) == 2 and f"--players: '{players}' is not a number from 0 to 50" in one.process.stderr.read().decode()
