@@ -48,7 +48,9 @@ static void run_help(struct command_line *line)
     const char *topic = line->argument_count > 0 ? line->arguments[0] : NULL;
     if (topic != NULL && line->argument_count == 1 && strcmp(topic, "settings") == 0 &&
         line->problem[0] == '\0') {
-        command_print_settings(command_json(line), stdout);
+        struct buffer *text = command_buffer(line);
+        command_write_settings(command_document(line, JSON_ROWS), text);
+        (void)command_print(text);
         return;
     }
     command_line_read_topic(line);

@@ -102,5 +102,6 @@ void command_line_check_arguments(struct command_line *line);
 /* Does the help for what the line names (a command, a group, or everything). */
 void command_print_help(const struct command_line *line, FILE *out);
 
-/* `croupier help settings`: every setting with its default; an array with --json. */
-void command_print_settings(bool json, FILE *out);
+/* `croupier help settings`: every setting with its default, as an array or, where `json` is NULL,
+ * for people. */
+void command_write_settings(struct json_writer *json, struct buffer *text);

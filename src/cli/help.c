@@ -158,28 +158,20 @@ static void append_setting_plain(struct buffer *out, const struct setting_descri
     buffer_append_string(out, setting->reloadable ? "; SIGHUP changes it\n\n" : "\n\n");
 }
 
-void command_print_settings(bool json, FILE *out)
+void command_write_settings(struct json_writer *json, struct buffer *text)
 {
-    struct buffer text = {0};
-    struct json_writer rows = {.out = &text, .layout = JSON_ROWS};
     const char *section = "";
     const struct setting_description *setting;
-    if (json)
-        json_array(&rows, NULL);
+    if (json != NULL)
+        json_array(json, NULL);
     for (size_t i = 0; (setting = config_setting(i)) != NULL; i++) {
-        if (json) {
-            write_setting(&rows, setting);
+        if (json != NULL) {
+            write_setting(json, setting);
             continue;
         }
         if (strcmp(section, setting->section) != 0)
-            buffer_append_format(&text, "[%s]\n", setting->section);
+            buffer_append_format(text, "[%s]\n", setting->section);
         section = setting->section;
-        append_setting_plain(&text, setting);
+        append_setting_plain(text, setting);
     }
-    if (json) {
-        json_end(&rows);
-        buffer_append_char(&text, '\n');
-    }
-    (void)fwrite(text.data, 1, text.size, out);
-    buffer_free(&text);
 }
