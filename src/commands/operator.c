@@ -3,7 +3,6 @@
 #include "commands/help_texts.h"
 #include "commands/resource.h"
 #include "commands/stores.h"
-#include "operator/operators.h"
 #include "operator/tokens.h"
 
 const struct resource_commands operator_subject = {&operator_resource, "name",

@@ -17,7 +17,6 @@
 #include "console/pages.h"
 #include "console/routes.h"
 #include "http/deferral.h"
-#include "operator/operators.h"
 #include "operator/tokens.h"
 #include "operator/verification.h"
 

@@ -11,7 +11,6 @@
 #include "console/handlers.h"
 #include "console/routes.h"
 #include "operator/keys.h"
-#include "operator/operators.h"
 #include "operator/players.h"
 #include "operator/tables.h"
 #include "operator/tokens.h"

@@ -5,7 +5,6 @@
 #include "operator/customers.h"
 #include "operator/games.h"
 #include "operator/keys.h"
-#include "operator/operators.h"
 #include "operator/players.h"
 #include "operator/providers.h"
 #include "operator/tables.h"

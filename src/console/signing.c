@@ -2,7 +2,6 @@
 #include "console/handlers.h"
 
 #include "base/strict_json.h"
-#include "operator/operators.h"
 
 static void write_session(struct console_call *call)
 {

@@ -9,7 +9,6 @@
 #include "operator/blocks.h"
 #include "operator/customers.h"
 #include "operator/keys.h"
-#include "operator/operators.h"
 #include "operator/tables.h"
 #include "sealing/provider_secret.h"
 #include "stores/configured.h"

@@ -5,7 +5,6 @@
 
 #include "base/base62.h"
 #include "base/digest.h"
-#include "operator/operators.h"
 
 #define ID_LENGTH (CREDENTIAL_LENGTH - 43)
 _Static_assert(DIGEST_SIZE == CREDENTIAL_DIGEST_SIZE, "a credential is stored as its SHA-256");

@@ -4,6 +4,21 @@
 #include "operator/resource.h"
 #include "records/operator.h"
 
+/* ---- operators ------------------------------------------------------------------------------- */
+
+/*
+ * Operators sign in to the console; their role says what they may do there. Settings: name (of a
+ * new one), role, enabled. One that is removed may not sign in any more, and its sessions are over.
+ * Its name may be added again, which gives it neither its sessions nor its links back.
+ */
+extern const struct resource operator_resource; /* struct operator_record */
+
+/* Is there one who is not removed, or a live token? Until then there is no console. */
+MUST_CHECK enum status operators_exist(struct platform_store *store, bool *exist,
+                                       struct error *error);
+
+/* ---- links and sessions ---------------------------------------------------------------------- */
+
 /*
  * How an operator signs in: a link, which is good for CREDENTIAL_LINK_MS and once, makes a session,
  * which is good for CREDENTIAL_SESSION_MS. Both are secrets of 256 random bits behind the id of

@@ -1,9 +1,7 @@
-/* Operators of the console as an operator handles them; see operators.h. */
-#include "operator/operators.h"
+/* Operators of the console as an operator handles them; see credentials.h. */
+#include "operator/credentials.h"
 
-#include "base/clock.h"
 #include "operator/option_texts.h"
-#include "records/operator.h"
 
 /* ---- the fields ------------------------------------------------------------------------------ */
 

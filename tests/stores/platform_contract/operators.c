@@ -2,7 +2,6 @@
  * The contract of operators and of what they sign in with (operator/credentials.h), which is the
  * same in every engine: a link is good once, for its operator, for as long as it says.
  */
-#include "operator/operators.h"
 #include "operator/credentials.h"
 #include "operator/tokens.h"
 #include "platform_contract/contract.h"
