@@ -9,7 +9,6 @@
 #include "base/json_text.h"
 #include "base/memory.h"
 #include "base/strict_json.h"
-#include "records/country.h"
 #include "records/currency.h"
 
 #define WORD_SHOWN_MAX 64

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "base/strict_json.h"
-#include "records/country.h"
 #include "records/records.h"
 
 /* The body of POST /api/v1/casino/games/{gameId}/launch. Pure. Threads: any. */

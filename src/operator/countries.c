@@ -1,8 +1,6 @@
 /* Lists of countries as operators handle them; a type of field; see field.h. */
 #include "operator/field.h"
 
-#include "records/country.h"
-
 static bool write(const struct field *field, const void *record, const struct field_output *out)
 {
     if (out->json != NULL)

@@ -3,7 +3,7 @@
  * between two. A code that is not known is refused and not kept: a game with UK in its list would
  * be offered in GB.
  */
-#include "records/country.h"
+#include "records/game_rules.h"
 
 #include "records/texts.h"
 

@@ -2,8 +2,6 @@
  * game.h. */
 #include "records/game.h"
 
-#include "records/country.h"
-
 static const char *const volatilities[] = {NULL, "low", "medium", "high"};
 
 const struct enum_names game_volatilities = ENUM_NAMES(volatilities);

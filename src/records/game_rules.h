@@ -15,6 +15,7 @@
 #define GAME_URL_SIZE 1025 /* http:// or https://, printable ASCII */
 #define GAME_LIST_SIZE 1025
 #define GAME_LIST_ITEMS_MAX 256U
+#define COUNTRY_SIZE 3 /* two capitals; NUL-terminated */
 
 bool game_id_is_sound(struct text id);
 bool game_word_is_sound(struct text word); /* 1 to 64 bytes of plain UTF-8 */
@@ -23,6 +24,8 @@ bool game_url_is_sound(struct text url); /* http(s)://…, at most 1024 printabl
 /* A request there can be neither read nor changed on the way: https://, or http:// to 127.0.0.1,
  * [::1] or localhost; and no user name in it. The bounds of a sound URL. */
 bool game_url_is_guarded(struct text url);
+/* Is it a code of ISO 3166-1 alpha-2, or XK (Kosovo), which databases of addresses use? */
+bool country_is_known(struct text code);
 
 /* Is the item in the list? */
 bool game_list_has(struct text list, struct text item);

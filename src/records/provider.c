@@ -1,7 +1,6 @@
 /* A provider of games: its rules and its columns; see provider.h. */
 #include "records/provider.h"
 
-#include "records/country.h"
 #include "records/customer.h"
 
 #define SEALED_MIN 29 /* a nonce, one byte and a tag */

@@ -1,5 +1,5 @@
 /* ISO 3166-1 as data. */
-#include "records/country.h"
+#include "records/game_rules.h"
 #include "tests.h"
 
 TEST(countries_are_those_of_iso_3166_and_kosovo)
