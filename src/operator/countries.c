@@ -1,15 +1,8 @@
-/* Lists of countries as operators handle them; a type of field; see field.h. */
+/* Setting lists of countries; see field.h. */
 #include "operator/field.h"
 
-static bool write(const struct field *field, const void *record, const struct field_output *out)
-{
-    if (out->json != NULL)
-        json_lines(out->json, field->name, text_of(field_value(field, record)));
-    return out->json != NULL || field_list.write(field, record, out);
-}
-
-static enum status set(const struct field *field, struct text text, void *record,
-                       struct error *error)
+enum status field_set_countries(const struct field *field, struct text text, void *record,
+                                struct error *error)
 {
     struct buffer list = {0};
     while (text.at != NULL && text.size > 0) {
@@ -31,5 +24,3 @@ static enum status set(const struct field *field, struct text text, void *record
     buffer_free(&list);
     return STATUS_OK;
 }
-
-const struct field_type field_countries = {write, set};

@@ -93,9 +93,6 @@ extern const struct field_type field_cidrs;
 /* The same array, to which setting appends blocks, or from which it takes them. Neither a block
  * that is there already nor one that is not there is an error. */
 extern const struct field_type field_cidrs_added, field_cidrs_removed;
-/* char[GAME_LIST_SIZE]: the countries where a game, or the games of a provider, must not be
- * offered, as a list of game_rules.h. Set by codes between commas. */
-extern const struct field_type field_countries;
 extern const struct field_type field_secret; /* set by an editor: its text is not applied */
 
 /* Types use this: it finds the value in the record. */
@@ -113,6 +110,10 @@ field_setter field_set_expiry;
 
 /* Puts a text into a char[], when it is UTF-8 without control characters that fits with its NUL. */
 field_setter field_set_text;
+
+/* Sets a char[GAME_LIST_SIZE], which a field_list is of, to codes of countries between commas: where
+ * a game, or the games of a provider, must not be offered. */
+field_setter field_set_countries;
 
 /* Set a bool, by yes or no; by on or off as well. */
 field_setter field_set_yes_no, field_set_on_off;

@@ -35,8 +35,9 @@ static const struct field fields[] = {
     {NULL, "currencies", NULL, &field_list, FIELD_OF(game_record, currencies)},
     {NULL, "languages", NULL, &field_list, FIELD_OF(game_record, languages)},
     {NULL, "devices", NULL, &field_list, FIELD_OF(game_record, devices)},
-    {"blocked_countries", "not offered in", NULL, &field_countries,
-     FIELD_OF(game_record, blocked_countries), .option = OPTION_GAME_BLOCKED_COUNTRY},
+    {"blocked_countries", "not offered in", NULL, &field_list,
+     FIELD_OF(game_record, blocked_countries), .set = field_set_countries,
+     .option = OPTION_GAME_BLOCKED_COUNTRY},
     {NULL, "updated", "UPDATED (UTC)", &field_time, FIELD_OF(game_record, updated_ms)},
     {0},
 };
