@@ -25,19 +25,6 @@ static int by_event(const void *a, const void *b)
     return strcmp(left->event.digits, right->event.digits);
 }
 
-/* Since then, in the order of the ids. */
-static enum status list_interest(struct console_call *call, enum sport sport, int64_t since_ms,
-                                 struct odds_interest **list, size_t *count, struct error *error)
-{
-    *list = NULL;
-    *count = 0;
-    enum status status =
-        odds_store_list_interest(call->services->sources.odds, sport, since_ms, list, count, error);
-    if (status == STATUS_OK && *count > 0)
-        qsort(*list, *count, sizeof **list, by_event);
-    return status;
-}
-
 static enum status find_sport(struct console_call *call, enum sport *sport, struct error *error)
 {
     return sport_from_key(text_of(call->id), sport) == STATUS_OK
@@ -56,13 +43,14 @@ struct asked {
 static enum status look_at_asked(struct console_call *call, enum sport sport, int64_t stale_ms,
                                  struct asked *asked, struct error *error)
 {
-    struct odds_interest *list;
-    size_t count;
+    struct odds_store *odds = call->services->sources.odds;
+    struct odds_interest *list = NULL;
+    size_t count = 0;
     *asked = (struct asked){.count = 0};
-    enum status status = list_interest(call, sport, call->now_ms - ASKED_MS, &list, &count, error);
+    enum status status =
+        odds_store_list_interest(odds, sport, call->now_ms - ASKED_MS, &list, &count, error);
     for (size_t i = 0; i < count; i++) {
-        int64_t published_ms =
-            odds_store_published_ms(call->services->sources.odds, sport, &list[i].event);
+        int64_t published_ms = odds_store_published_ms(odds, sport, &list[i].event);
         if (published_ms == 0)
             continue;
         asked->stale += stale_ms > 0 && call->now_ms - published_ms > stale_ms ? 1 : 0;
@@ -136,7 +124,7 @@ struct event_list {
     enum sport sport;
     enum order order;
     struct console_page page;
-    struct odds_interest *interest; /* by event */
+    struct odds_interest *interest; /* in the order of the ids */
     size_t interest_count;
     struct listed *events; /* found by the search */
     size_t count;
@@ -258,7 +246,10 @@ static enum status begin_events(struct console_call *call, struct event_list *li
     list->order = (enum order)console_choice(&call->query, "order", orders);
     status = call->query.status;
     if (status == STATUS_OK)
-        status = list_interest(call, list->sport, 0, &list->interest, &list->interest_count, error);
+        status = odds_store_list_interest(list->odds, list->sport, 0, &list->interest,
+                                          &list->interest_count, error);
+    if (list->interest_count > 0)
+        qsort(list->interest, list->interest_count, sizeof list->interest[0], by_event);
     return status;
 }
 
