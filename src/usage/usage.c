@@ -40,10 +40,10 @@ struct usage {
     atomic_bool stopping;
     struct background writer;
     /* The writer's: */
-    struct platform_store *open; /* NULL: not opened yet */
-    int64_t day;                 /* the day of the counts until they are taken */
-    struct usage_record *waiting;
-    size_t waiting_count, waiting_room;
+    struct platform_store *open;  /* NULL: not opened yet */
+    int64_t day;                  /* the day of the counts until they are taken */
+    struct usage_record *waiting; /* room for all, whose pages are taken as they are used */
+    size_t waiting_count;
     bool failing; /* and it is logged */
     atomic_uint_least64_t waiting_fact, failures;
     /* Under the writer's lock. Serving threads append to `conduct`, and only the writer takes away,
@@ -126,17 +126,6 @@ static void merge_waiting(struct usage *usage)
     usage->waiting_count = kept + 1;
 }
 
-static bool has_room(struct usage *usage)
-{
-    if (usage->waiting_count < usage->waiting_room)
-        return true;
-    if (usage->waiting_room == USAGE_WAITING_MAX)
-        return false;
-    usage->waiting_room = usage->waiting_room == 0 ? 256 : 2 * usage->waiting_room;
-    usage->waiting = memory_resize(usage->waiting, usage->waiting_room * sizeof usage->waiting[0]);
-    return true;
-}
-
 /* Takes the new counts of a row. False: no room, and they stay in the counters. */
 static bool take_group(struct usage *usage, struct usage_row *row, size_t group)
 {
@@ -149,7 +138,7 @@ static bool take_group(struct usage *usage, struct usage_row *row, size_t group)
     }
     if (sum == 0)
         return true;
-    if (!has_room(usage))
+    if (usage->waiting_count == USAGE_WAITING_MAX)
         return false;
     memcpy(record.customer_id, row->customer_id, sizeof record.customer_id);
     for (size_t class = 0; class < USAGE_CLASS_COUNT; class ++)
@@ -318,6 +307,7 @@ struct usage *usage_create(const struct platform_store_options *store, size_t th
     usage->period_ms = period_ms;
     usage->thread_count = threads;
     usage->day = clock_day(clock_wall_ms());
+    usage->waiting = memory_alloc(USAGE_WAITING_MAX * sizeof usage->waiting[0]);
     usage->threads = memory_alloc_zeroed(threads, sizeof usage->threads[0]);
     for (size_t i = 0; i < threads; i++)
         create_thread(&usage->threads[i]);

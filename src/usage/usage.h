@@ -26,7 +26,7 @@
  */
 
 #define USAGE_CUSTOMERS_MAX 32768U /* for each thread, since the start; 12 MB */
-#define USAGE_WAITING_MAX 131072U  /* rows of the store; 10 MB */
+#define USAGE_WAITING_MAX 131072U  /* rows of the store; 26 MB */
 #define USAGE_CONDUCT_MAX 4096
 
 struct usage;
