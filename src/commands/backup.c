@@ -143,15 +143,15 @@ void run_restore(const struct command_line *line)
     const char *odds_directory = config_odds_directory(config);
     struct restored restored = {.schema = 0};
     struct buffer *odds = command_buffer(line);
-    struct restore_targets targets = {{[BACKUP_PLATFORM] = config_platform_file(config),
-                                       [BACKUP_SECRETS_KEY] = config->secrets_key_file}};
+    const char *paths[BACKUP_PART_COUNT] = {[BACKUP_PLATFORM] = config_platform_file(config),
+                                            [BACKUP_SECRETS_KEY] = config->secrets_key_file};
     if (command_option(line, "with-odds") != NULL) {
         if (odds_directory == NULL)
             command_refuse(line, "[odds] store is a server; --with-odds is for embedded:DIR");
         buffer_append_format(odds, "%s/values/data.mdb", odds_directory);
-        targets.paths[BACKUP_ODDS] = buffer_string(odds);
+        paths[BACKUP_ODDS] = buffer_string(odds);
     }
-    command_require(line, restore_files(command_argument(line, 0), &targets, command_watch(line),
+    command_require(line, restore_files(command_argument(line, 0), paths, command_watch(line),
                                         &restored.manifest, restored.placed, command_error(line)));
     command_end_progress(line);
     command_last_words(line, "the files are in place, but do not start the service on them");

@@ -62,19 +62,16 @@ void backup_manifest_write(const struct backup_manifest *manifest, struct buffer
 MUST_CHECK enum status backup_manifest_read(struct text text, struct backup_manifest *manifest,
                                             struct error *error);
 
-struct restore_targets {
-    const char *paths[BACKUP_PART_COUNT]; /* of the files; NULL: it is not restored. The directory
-                                           * that the odds' file is in is made, and the one above */
-};
-
 /*
- * Puts the files of the backup in `directory` in place, and says in `placed` which: a part that is
- * not in the backup is not, nor a key of secrets that is there already and the same. Nothing is
- * replaced: STATUS_EXISTS. All of them are copied and found to hold what the manifest says before
- * the first is given its name; the platform store is last. STATUS_MALFORMED: the backup is damaged,
- * or none. Where it fails nothing is left behind.
+ * Puts the files of the backup in `directory` in place. `paths`: where they go; NULL: a part is not
+ * restored. The directory that the odds' file is in is made, and the one above. `placed` says which
+ * were put there: a part that is not in the backup is not, nor a key of secrets that is there
+ * already and the same. Nothing is replaced: STATUS_EXISTS. All of them are copied and found to
+ * hold what the manifest says before the first is given its name; the platform store is last.
+ * STATUS_MALFORMED: the backup is damaged, or none. Where it fails nothing is left behind.
  */
-MUST_CHECK enum status restore_files(const char *directory, const struct restore_targets *targets,
+MUST_CHECK enum status restore_files(const char *directory,
+                                     const char *const paths[BACKUP_PART_COUNT],
                                      const struct progress_watch *watch,
                                      struct backup_manifest *manifest,
                                      bool placed[BACKUP_PART_COUNT], struct error *error);

@@ -25,7 +25,7 @@ static const enum backup_part order[BACKUP_PART_COUNT] = {BACKUP_SECRETS_KEY, BA
 
 struct restoring {
     const char *directory;
-    const struct restore_targets *targets;
+    const char *const *paths; /* of the files in their places; NULL: not wanted */
     const struct progress_watch *watch;
     struct backup_manifest manifest;
     struct {
@@ -121,7 +121,7 @@ static enum status check_targets(struct restoring *restoring, struct error *erro
 {
     enum status status = STATUS_OK;
     for (size_t i = 0; i < BACKUP_PART_COUNT && status == STATUS_OK; i++) {
-        const char *path = restoring->targets->paths[i];
+        const char *path = restoring->paths[i];
         restoring->files[i].wanted = path != NULL && restoring->manifest.parts[i].there;
         if (!restoring->files[i].wanted)
             continue;
@@ -153,7 +153,7 @@ static enum status copy_part(struct restoring *restoring, enum backup_part part,
                              struct error *error)
 {
     const struct file_print *expected = &restoring->manifest.parts[part].print;
-    const char *path = restoring->targets->paths[part];
+    const char *path = restoring->paths[part];
     struct file_print print;
     enum status status = part == BACKUP_ODDS ? make_folders(path, error) : STATUS_OK;
     if (status != STATUS_OK)
@@ -180,7 +180,7 @@ static enum status copy_part(struct restoring *restoring, enum backup_part part,
 
 static enum status place(struct restoring *restoring, enum backup_part part, struct error *error)
 {
-    const char *path = restoring->targets->paths[part];
+    const char *path = restoring->paths[part];
     if (link(restoring->files[part].draft, path) != 0)
         return file_failed(error, path, "made");
     restoring->files[part].placed = true;
@@ -198,11 +198,11 @@ static enum status each(struct restoring *restoring, step *take, struct error *e
     return status;
 }
 
-enum status restore_files(const char *directory, const struct restore_targets *targets,
+enum status restore_files(const char *directory, const char *const paths[BACKUP_PART_COUNT],
                           const struct progress_watch *watch, struct backup_manifest *manifest,
                           bool placed[BACKUP_PART_COUNT], struct error *error)
 {
-    struct restoring restoring = {.directory = directory, .targets = targets, .watch = watch};
+    struct restoring restoring = {.directory = directory, .paths = paths, .watch = watch};
     enum status status = read_manifest(&restoring, error);
     if (status == STATUS_OK)
         status = check_targets(&restoring, error);
@@ -212,7 +212,7 @@ enum status restore_files(const char *directory, const struct restore_targets *t
         status = each(&restoring, place, error);
     for (size_t i = 0; i < BACKUP_PART_COUNT; i++) {
         if (status != STATUS_OK && restoring.files[i].placed)
-            (void)unlink(targets->paths[i]);
+            (void)unlink(paths[i]);
         if (restoring.files[i].draft != NULL)
             (void)unlink(restoring.files[i].draft);
         memory_free(restoring.files[i].draft);
