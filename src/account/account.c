@@ -267,6 +267,18 @@ static const struct http_error *submit(struct job *job)
     return refusal;
 }
 
+/* Reads the query and the body of a request; `fault` says what is wrong with them. */
+static enum strict_json read_question(const struct http_request *request,
+                                      const struct account_act *act, struct account_asked *asked,
+                                      struct strict_json_fault *fault)
+{
+    struct text type = http_request_only_field(request, HTTP_FIELD_CONTENT_TYPE);
+    if (!account_read_query(request->query, act, asked, fault))
+        return STRICT_JSON_INVALID;
+    return act->form == NULL ? STRICT_JSON_OK
+                             : strict_json_decode(type, request->body, act->form, asked, fault);
+}
+
 void account_route(struct account *account, struct mailbox *mailbox,
                    const struct sports_waits *waits, struct http_request *request,
                    const struct account_caller *caller, const struct account_act *act)
@@ -275,7 +287,7 @@ void account_route(struct account *account, struct mailbox *mailbox,
     struct strict_json_fault fault;
     if (request->method == METHOD_DELETE)
         act = act->on_delete;
-    enum strict_json read = account_read(request, act, &asked, &fault);
+    enum strict_json read = read_question(request, act, &asked, &fault);
     if (read != STRICT_JSON_OK) {
         games_reply_fault(request, read, fault.message);
         return;

@@ -1,8 +1,8 @@
 /*
- * The question of a request: its query by the parameters of its act, its body by the act's form,
- * and the cursor. A cursor is base64url of the sealed position. The seal's key is of the customer,
- * and its context the route with all parameters but limit and cursor: so a cursor of another
- * customer or query does not open, and none tells what the position is.
+ * The question of a request: its query by the parameters of its act, and the cursor. A cursor is
+ * base64url of the sealed position. The seal's key is of the customer, and its context the route
+ * with all parameters but limit and cursor: so a cursor of another customer or query does not open,
+ * and none tells what the position is.
  */
 
 #include "account/call.h"
@@ -86,16 +86,6 @@ bool account_read_query(struct text query, const struct account_act *act,
     (void)snprintf(fault->message, sizeof fault->message, "The parameter %s %s.", wrong->name.at,
                    rule);
     return false;
-}
-
-enum strict_json account_read(const struct http_request *request, const struct account_act *act,
-                              struct account_asked *asked, struct strict_json_fault *fault)
-{
-    struct text type = http_request_only_field(request, HTTP_FIELD_CONTENT_TYPE);
-    if (!account_read_query(request->query, act, asked, fault))
-        return STRICT_JSON_INVALID;
-    return act->form == NULL ? STRICT_JSON_OK
-                             : strict_json_decode(type, request->body, act->form, asked, fault);
 }
 
 enum status account_days(const struct account_call *call, int64_t before,

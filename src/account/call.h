@@ -102,10 +102,6 @@ void account_write_fields(struct json_writer *json, const struct resource *resou
 /* Reads a query; `fault` says what is wrong with it. */
 MUST_CHECK bool account_read_query(struct text query, const struct account_act *act,
                                    struct account_asked *asked, struct strict_json_fault *fault);
-/* Reads the query and the body of a request; `fault` says what is wrong with them. */
-MUST_CHECK enum strict_json account_read(const struct http_request *request,
-                                         const struct account_act *act, struct account_asked *asked,
-                                         struct strict_json_fault *fault);
 /* Opens the cursor that was given. False: it is of another customer or query. */
 MUST_CHECK bool account_read_cursor(struct account_call *call);
 /* Writes next_cursor. */
