@@ -52,11 +52,6 @@ const char *ledger_outcome_name(enum ledger_outcome outcome)
     return enum_name(&ledger_outcomes, outcome);
 }
 
-bool ledger_outcome_parse(struct text name, enum ledger_outcome *outcome)
-{
-    return enum_read(&ledger_outcomes, name, outcome);
-}
-
 const char *ledger_kind_name(const struct ledger_transaction *transaction)
 {
     bool has_kind = transaction->operation == LEDGER_CREDIT && transaction->provider_id[0] != '\0';

@@ -42,7 +42,7 @@ enum ledger_operation { LEDGER_DEBIT, LEDGER_CREDIT, LEDGER_ROLLBACK, LEDGER_BAL
 #define WALLET_OPERATION_COUNT 4 /* with BALANCE */
 extern const struct enum_names ledger_operations, ledger_outcomes;
 const char *ledger_operation_name(enum ledger_operation operation); /* "DEBIT" */
-/* The outcomes that are kept. */
+/* Reads those that are kept. */
 MUST_CHECK bool ledger_operation_parse(struct text name, enum ledger_operation *operation);
 
 enum ledger_outcome {
@@ -58,7 +58,6 @@ enum ledger_outcome {
 };
 #define LEDGER_OUTCOME_COUNT 9
 const char *ledger_outcome_name(enum ledger_outcome outcome); /* "insufficient_funds" */
-MUST_CHECK bool ledger_outcome_parse(struct text name, enum ledger_outcome *outcome);
 
 /* The reason of a provider's CREDIT. All other transactions are LEDGER_WIN. */
 enum ledger_kind { LEDGER_WIN, LEDGER_PROMO, LEDGER_JACKPOT, LEDGER_ADJUSTMENT };

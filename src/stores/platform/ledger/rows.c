@@ -113,7 +113,7 @@ bool ledger_read_transaction(const struct sql_row *row, int first,
     sound &= read_optional(row, first + 6, read.game_id, sizeof read.game_id);
     sound &= read_optional(row, first + 7, read.round_id, sizeof read.round_id);
     sound &= ledger_operation_parse(sql_text(row, first + 8), &read.operation);
-    sound &= ledger_outcome_parse(sql_text(row, first + 9), &read.outcome);
+    sound &= enum_read(&ledger_outcomes, sql_text(row, first + 9), &read.outcome);
     read.amount_minor = sql_integer(row, first + 10);
     read.created_ms = sql_integer(row, first + 11);
     sound &= read_optional(row, first + 16, read.provider_id, sizeof read.provider_id);

@@ -141,7 +141,7 @@ static bool read_row(const struct sql_row *row, struct audited *to)
     sound &= ledger_read_string(row, 4, transaction->reference, sizeof transaction->reference);
     sound &= ledger_read_string(row, 5, transaction->provider_id, sizeof transaction->provider_id);
     sound &= ledger_operation_parse(sql_text(row, 6), &transaction->operation);
-    sound &= ledger_outcome_parse(sql_text(row, 7), &transaction->outcome);
+    sound &= enum_read(&ledger_outcomes, sql_text(row, 7), &transaction->outcome);
     return sound && ledger_is_entry(transaction) == (transaction->sequence != 0);
 }
 
