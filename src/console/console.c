@@ -424,9 +424,7 @@ static uint32_t note_failure(const struct job *job)
     if (!by_link && (refusal != &error_token_not_good || job->until_ms != 0))
         return 0;
     struct lockout *lockout = by_link ? &console->sign_ins : &console->tokens;
-    uint32_t left = lockout_seconds(lockout, &job->call.client, clock_monotonic_ms());
-    if (left == 0)
-        lockout_note_failure(lockout, &job->call.client, clock_monotonic_ms());
+    uint32_t left = lockout_note_failure(lockout, &job->call.client, clock_monotonic_ms());
     console->facts.refused[left > 0  ? CONSOLE_REFUSED_LOCKED_OUT
                            : by_link ? CONSOLE_REFUSED_LINK
                                      : CONSOLE_REFUSED_TOKEN]++;

@@ -15,28 +15,17 @@ static size_t find(const struct lockout *lockout, const struct address *client)
     return chosen;
 }
 
-static bool is_open(const struct lockout_window *window, const struct address *client,
-                    uint64_t now_ms)
-{
-    return window->failures > 0 && address_equals(&window->client, client) &&
-           now_ms - window->began_ms < LOCKOUT_WINDOW_MS;
-}
-
-uint32_t lockout_seconds(const struct lockout *lockout, const struct address *address,
-                         uint64_t now_ms)
-{
-    struct address client = address_client(address);
-    const struct lockout_window *window = &lockout->windows[find(lockout, &client)];
-    if (!is_open(window, &client, now_ms) || window->failures < LOCKOUT_FAILURES_MAX)
-        return 0;
-    return (uint32_t)((window->began_ms + LOCKOUT_WINDOW_MS - now_ms + 999) / 1000);
-}
-
-void lockout_note_failure(struct lockout *lockout, const struct address *address, uint64_t now_ms)
+uint32_t lockout_note_failure(struct lockout *lockout, const struct address *address,
+                              uint64_t now_ms)
 {
     struct address client = address_client(address);
     struct lockout_window *window = &lockout->windows[find(lockout, &client)];
-    if (!is_open(window, &client, now_ms))
+    bool is_open = window->failures > 0 && address_equals(&window->client, &client) &&
+                   now_ms - window->began_ms < LOCKOUT_WINDOW_MS;
+    if (!is_open)
         *window = (struct lockout_window){.client = client, .began_ms = now_ms};
+    if (window->failures == LOCKOUT_FAILURES_MAX)
+        return (uint32_t)((window->began_ms + LOCKOUT_WINDOW_MS - now_ms + 999) / 1000);
     window->failures++;
+    return 0;
 }

@@ -25,8 +25,7 @@ struct lockout { /* starts as zeros; only lockout.c looks into it */
     } windows[LOCKOUT_ADDRESSES];
 };
 
-/* 0: a bad attempt is refused as such. Otherwise returns the seconds for which it gets 429. */
-uint32_t lockout_seconds(const struct lockout *lockout, const struct address *address,
-                         uint64_t now_ms);
-
-void lockout_note_failure(struct lockout *lockout, const struct address *address, uint64_t now_ms);
+/* Counts a bad attempt. 0: it is refused as such. Otherwise there were too many before it: returns
+ * the seconds for which it gets 429. */
+uint32_t lockout_note_failure(struct lockout *lockout, const struct address *address,
+                              uint64_t now_ms);
