@@ -33,7 +33,7 @@ static struct ledger_sum *total_at(const struct printed *printed, size_t at)
 
 /* Adds the line to the total of its currency, the sandbox's apart, and, where that counts, of its
  * customer. */
-static bool add_to_total(struct printed *printed, const struct ledger_sum *line, bool by_customer)
+static void add_to_total(struct printed *printed, const struct ledger_sum *line, bool by_customer)
 {
     struct ledger_sum *total = NULL;
     for (size_t i = count_totals(printed); i-- > 0 && total == NULL;)
@@ -51,7 +51,6 @@ static bool add_to_total(struct printed *printed, const struct ledger_sum *line,
         total = total_at(printed, count_totals(printed) - 1);
     }
     ledger_sum_add(total, line);
-    return true;
 }
 
 /* The part of the ledger to read. */
@@ -85,9 +84,10 @@ static struct platform_store *open_books(const struct command_line *line, struct
 }
 
 /* All from one snapshot. */
-static enum status read_ledger(struct platform_store *store, const struct asked *asked,
-                               struct error *error)
+static enum status read_books(struct platform_store *store, const struct asked *asked)
 {
+    const struct command_line *line = asked->printed->line;
+    struct error *error = command_error(line);
     const struct ledger_whose whose = {.customer_id = asked->scope.customer_id,
                                        .provider_id = asked->scope.provider_id};
     if (!asked->grouping.by_round)
@@ -106,14 +106,6 @@ static enum status read_ledger(struct platform_store *store, const struct asked 
         status = platform_ledger_sums(store, &asked->scope, asked->grouping, asked->sum,
                                       asked->printed, error);
     store->ledger->snapshot_end(store);
-    return status;
-}
-
-static enum status read_books(struct platform_store *store, const struct asked *asked)
-{
-    const struct command_line *line = asked->printed->line;
-    struct error *error = command_error(line);
-    enum status status = read_ledger(store, asked, error);
     command_end_progress(line);
     return status;
 }
@@ -187,8 +179,7 @@ static bool export_line(void *context, const struct ledger_sum *line)
 {
     struct export *export = context;
     end_entries(export);
-    if (!add_to_total(&export->printed, line, true))
-        return false;
+    add_to_total(&export->printed, line, true);
     if (line->round_id[0] == '\0')
         return true;
     write_round(export, line);
@@ -321,8 +312,8 @@ static bool report_line(void *context, const struct ledger_sum *line)
     memcpy(report->customer_id, line->customer_id, sizeof report->customer_id);
     report->plays = report->plays || ledger_entries(&line->play) > 0;
     report->transfers = report->transfers || ledger_entries(&line->transfers) > 0;
-    return add_to_total(&report->printed, line, false) &&
-           wallet_print_row(report->printed.line, report->json, ledger_play_fields, line);
+    add_to_total(&report->printed, line, false);
+    return wallet_print_row(report->printed.line, report->json, ledger_play_fields, line);
 }
 
 static void show_total(const struct report *report, const struct ledger_sum *total)
