@@ -37,9 +37,7 @@ static void run_issue(const struct command_line *line)
     command_require_verb(
         line, resource_get(&customer_resource, store, wanted, &owner, command_error(line)));
     command_require_verb(line, keys_issue(store, &record, key, command_error(line)));
-    resource_print_issued(line, &key_resource, &record, "key", key);
-    explicit_bzero(key, sizeof key);
-    resource_confirm_issued(line, "key", "key revoke", record.id);
+    resource_print_issued(line, &key_resource, &record, "key", key, "key revoke");
     note_missing_rights(line, &owner.record);
 }
 

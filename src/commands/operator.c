@@ -102,9 +102,7 @@ static void add_token(const struct command_line *line)
     resource_make_of_line(line, &token_subject, 1, &record);
     struct platform_store *store = command_platform(line);
     command_require_verb(line, tokens_issue(store, &record, token, command_error(line)));
-    resource_print_issued(line, &token_resource, &record, "token", token);
-    explicit_bzero(token, sizeof token);
-    resource_confirm_issued(line, "token", "operator token revoke", record.id);
+    resource_print_issued(line, &token_resource, &record, "token", token, "operator token revoke");
 }
 
 static void revoke_token(const struct command_line *line)

@@ -307,23 +307,20 @@ void resource_run_remove(const struct command_line *line)
 
 /* ---- secrets that are shown once ------------------------------------------------------------- */
 
-void resource_print_issued(const struct command_line *line, const struct resource *resource,
-                           const void *record, const char *what, const char *secret)
-{
-    struct json_writer *json = command_object(line, JSON_INDENTED);
-    if (json == NULL) {
-        (void)puts(secret);
-        return;
-    }
-    json_string(json, what, secret);
-    fields_write(resource->fields, record, json);
-    command_print_document(line);
-}
-
 /* A secret that did not get out is lost: it cannot be shown again. */
-void resource_confirm_issued(const struct command_line *line, const char *what, const char *revoke,
-                             const char *id)
+void resource_print_issued(const struct command_line *line, const struct resource *resource,
+                           const void *record, const char *what, char *secret, const char *revoke)
 {
+    const char *id = field_value(field_find(resource->fields, "id"), record);
+    struct json_writer *json = command_object(line, JSON_INDENTED);
+    if (json != NULL) {
+        json_string(json, what, secret);
+        fields_write(resource->fields, record, json);
+        command_print_document(line);
+    } else {
+        (void)puts(secret);
+    }
+    explicit_bzero(secret, strlen(secret));
     errno = 0;
     if (fflush(stdout) == 0 && ferror(stdout) == 0) {
         command_note(line, "the %s is shown this once; its id is %s", what, id);

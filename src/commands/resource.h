@@ -63,12 +63,11 @@ void resource_print(const struct command_line *line, const struct resource *reso
 
 /* ---- secrets that are shown once: keys, tokens ----------------------------------------------- */
 
-/* Prints the secret of a new record, the document of which has it as the member `what`. */
+/* Prints the secret of a new record, the document of which has it as the member `what`, wipes it,
+ * and notes the record's id. Refuses if it could not be written, with the command that revokes it.
+ */
 void resource_print_issued(const struct command_line *line, const struct resource *resource,
-                           const void *record, const char *what, const char *secret);
-/* Refuses if it could not be written, with the command that revokes it; else notes its id. */
-void resource_confirm_issued(const struct command_line *line, const char *what, const char *revoke,
-                             const char *id);
+                           const void *record, const char *what, char *secret, const char *revoke);
 
 /* `before_ms`: when it was revoked before; 0: now. */
 void resource_print_revoked(const struct command_line *line, const struct resource *resource,
