@@ -36,12 +36,6 @@ static bool make_secrets_key(const struct command_line *line, size_t providers)
     return made;
 }
 
-struct migrated {
-    uint32_t before, after; /* the schema */
-    const char *backup;     /* its path; NULL: none was made */
-    bool key_made;
-};
-
 /* ---- what leads back ------------------------------------------------------------------------- */
 
 /* Sees to a backup of a store that is to be changed. Returns its path; NULL: none is made here. */
@@ -78,40 +72,39 @@ static const char *require_backup(const struct command_line *line, struct platfo
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static void print_migrated(const struct command_line *line, const struct migrated *migrated)
+/* From one schema to the other; `backup`: its path, or NULL: none was made. */
+static void print_migrated(const struct command_line *line, uint32_t before, uint32_t after,
+                           const char *backup, bool key_made)
 {
     struct json_writer *json = command_object(line, JSON_INDENTED);
     if (json != NULL) {
-        json_unsigned(json, "before", migrated->before);
-        json_unsigned(json, "after", migrated->after);
-        json_string_or_null(json, "backup", migrated->backup);
-        json_bool(json, "secrets_key_made", migrated->key_made);
-    } else if (migrated->before == 0) {
-        (void)printf("The platform store is made, at schema %u.\n", migrated->after);
-    } else if (migrated->before == migrated->after) {
-        (void)printf("The platform store is at schema %u; there was nothing to do.\n",
-                     migrated->after);
+        json_unsigned(json, "before", before);
+        json_unsigned(json, "after", after);
+        json_string_or_null(json, "backup", backup);
+        json_bool(json, "secrets_key_made", key_made);
+    } else if (before == 0) {
+        (void)printf("The platform store is made, at schema %u.\n", after);
+    } else if (before == after) {
+        (void)printf("The platform store is at schema %u; there was nothing to do.\n", after);
     } else {
-        (void)printf("The platform store is upgraded from schema %u to %u.\n", migrated->before,
-                     migrated->after);
+        (void)printf("The platform store is upgraded from schema %u to %u.\n", before, after);
     }
 }
 
 void run_migrate(const struct command_line *line)
 {
     struct platform_store *store = command_make_platform(line);
-    struct migrated migrated = {.before = 0};
+    uint32_t before, after;
     size_t providers = 0;
     store->watch = command_watch(line);
-    migrated.backup = require_backup(line, store);
-    command_require(line, platform_store_migrate(store, &migrated.before, &migrated.after,
-                                                 command_error(line)));
+    const char *backup = require_backup(line, store);
+    command_require(line, platform_store_migrate(store, &before, &after, command_error(line)));
     bool compared;
     command_require(line, platform_store_check_shape(store, &compared, command_error(line)));
     /* Each provider has a secret, which is stored under the key: so there was one. */
     command_require(line, platform_list(store, &provider_table, NULL, count_provider, &providers,
                                         command_error(line)));
     command_end_progress(line);
-    migrated.key_made = make_secrets_key(line, providers);
-    print_migrated(line, &migrated);
+    bool key_made = make_secrets_key(line, providers);
+    print_migrated(line, before, after, backup, key_made);
 }
