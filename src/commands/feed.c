@@ -21,29 +21,20 @@
 
 /* ---- shared by the commands ------------------------------------------------------------------ */
 
-/* Opens the odds store of the configuration. The caller closes it. */
-static struct odds_store *open_store_as(const struct command_line *line,
-                                        struct odds_store_options as)
+/* Opens the odds store of the configuration; the line owns it. `create`: make the store when it is
+ * not there. Commands that only read do not: servers would serve an empty store in the place of one
+ * that is not mounted. */
+static struct odds_store *open_store(const struct command_line *line, bool create)
 {
     struct odds_store_options options = odds_store_configured(command_config(line));
     struct odds_store *store = NULL;
     struct error *error = command_error(line);
-    options.create = as.create;
-    options.patient = as.patient;
+    options.create = create;
     options.feeds = true;
     command_require(line, odds_store_open(&store, &options, error));
+    command_keep_odds(line, store);
     if (error->text[0] != '\0')
         command_note(line, "%s", error->text);
-    return store;
-}
-
-/* The same; the line owns it. `create`: make the store when it is not
- * there. Commands that only read do not: servers would serve an empty store in the place of one
- * that is not mounted. */
-static struct odds_store *open_store(const struct command_line *line, bool create)
-{
-    struct odds_store *store = open_store_as(line, (struct odds_store_options){.create = create});
-    command_keep_odds(line, store);
     return store;
 }
 
@@ -298,10 +289,8 @@ static void run_stream(const struct command_line *line)
     uint64_t interest_s = command_number(line, "interest", 1, INTEREST_MOST_SECONDS, 0);
     uint32_t expires_s = parse_expiry(line);
     /* A store that cannot be used now is refused; one that goes away later is waited for. */
-    struct odds_store *store = open_store_as(line, (struct odds_store_options){.create = true});
-    odds_store_close(&store);
+    struct odds_store *store = open_store(line, true);
     struct feed_recorder *recorder = start_recorder(line);
-    store = open_store_as(line, (struct odds_store_options){.patient = true});
     /* A reader that has gone is an error of the write, and says so. */
     (void)signal(SIGPIPE, SIG_IGN);
     const struct feed_stream_options options = {.store = store,
@@ -312,8 +301,7 @@ static void run_stream(const struct command_line *line)
                                                 .recorder = recorder};
     enum status status = feed_stream(&options, command_error(line));
     feed_recorder_stop(&recorder);
-    command_require(line, status); /* the store may be in use still */
-    odds_store_close(&store);
+    command_require(line, status);
 }
 
 /* ---- feed replay ----------------------------------------------------------------------------- */
