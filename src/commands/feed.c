@@ -81,7 +81,8 @@ static void publish(const struct command_line *line, struct odds_store *store,
                     struct feed_publication *publication, enum status status)
 {
     if (status == STATUS_OK)
-        status = feed_publication_publish(publication, store, command_error(line));
+        status = odds_store_publish(store, publication->changes, publication->count,
+                                    command_error(line));
     feed_publication_free(publication);
     command_require(line, status);
 }

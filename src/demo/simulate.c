@@ -282,7 +282,7 @@ void simulator_advance(struct simulator *simulator, int64_t now_ms,
                        const struct odds_change **changes, size_t *count)
 {
     simulator->facts.events = simulator->facts.in_play = simulator->facts.polled = 0;
-    feed_publication_clear(&simulator->due);
+    simulator->due.count = 0;
     move_clock(simulator, now_ms);
     sport_set running = simulator->options.sports;
     if ((simulator->now_ms - simulator->begun_ms) / INTERRUPTION_MS % 2 == 1)
@@ -349,7 +349,7 @@ enum status simulator_tick(struct simulator *simulator, int64_t now_ms, struct o
             status = feed_publication_withdraw_odds(&simulator->due, store, (enum sport)sport,
                                                     is_simulated, simulator, error);
     if (status == STATUS_OK)
-        status = feed_publication_publish(&simulator->due, store, error);
+        status = odds_store_publish(store, simulator->due.changes, simulator->due.count, error);
     simulator->cleared = true;
     if (status != STATUS_OK)
         simulator_failed(simulator);

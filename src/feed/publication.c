@@ -9,11 +9,6 @@ void feed_publication_free(struct feed_publication *publication)
     *publication = (struct feed_publication){0};
 }
 
-void feed_publication_clear(struct feed_publication *publication)
-{
-    publication->count = 0;
-}
-
 void feed_publication_add(struct feed_publication *publication, const struct odds_change *change)
 {
     if (publication->count == publication->room) {
@@ -56,12 +51,4 @@ enum status feed_publication_withdraw_sport(struct feed_publication *publication
 {
     feed_publication_add(publication, &(struct odds_change){.kind = ODDS_CATALOG, .sport = sport});
     return feed_publication_withdraw_odds(publication, store, sport, NULL, NULL, error);
-}
-
-enum status feed_publication_publish(const struct feed_publication *publication,
-                                     struct odds_store *store, struct error *error)
-{
-    return publication->count == 0
-               ? STATUS_OK
-               : odds_store_publish(store, publication->changes, publication->count, error);
 }

@@ -3,9 +3,9 @@
 #include "stores/odds_feed.h"
 
 /*
- * A list of changes that are published together, in their order: the last change to a value counts.
- * Commands, the stream, the simulator and copies of a store use it. Documents are borrowed until
- * they are published. Zeroed, it is empty. Threads: one at a time.
+ * A list of changes that are published together (odds_store_publish), in their order: the last
+ * change to a value counts. Commands, the stream, the simulator and copies of a store use it.
+ * Documents are borrowed until they are published. Zeroed, it is empty. Threads: one at a time.
  */
 struct feed_publication {
     struct odds_change *changes;
@@ -13,8 +13,6 @@ struct feed_publication {
 };
 
 void feed_publication_free(struct feed_publication *publication);
-void feed_publication_clear(struct feed_publication *publication);
-
 void feed_publication_add(struct feed_publication *publication, const struct odds_change *change);
 
 /* Withdraws the odds of all events of the sport that the store has or that were added before, but
@@ -29,8 +27,3 @@ MUST_CHECK enum status feed_publication_withdraw_odds(struct feed_publication *p
 MUST_CHECK enum status feed_publication_withdraw_sport(struct feed_publication *publication,
                                                        struct odds_store *store, enum sport sport,
                                                        struct error *error);
-
-/* Durable, and seen by the next request (with Redis see docs/feed.md, "When a publication is
- * seen"), when this returns STATUS_OK. An empty one is so at once. */
-MUST_CHECK enum status feed_publication_publish(const struct feed_publication *publication,
-                                                struct odds_store *store, struct error *error);

@@ -401,10 +401,11 @@ static bool make_publication(struct stream *stream, struct item *item)
     }
     for (size_t i = 0; i < item->line.count && status == STATUS_OK; i++) {
         const struct feed_step *step = &item->line.steps[i];
-        feed_publication_add(changes, &step->change);
         if (step->whole_sport)
-            status = feed_publication_withdraw_odds(changes, stream->options.store,
-                                                    step->change.sport, NULL, NULL, &error);
+            status = feed_publication_withdraw_sport(changes, stream->options.store,
+                                                     step->change.sport, &error);
+        else
+            feed_publication_add(changes, &step->change);
     }
     item->publication.changes = changes->changes;
     item->publication.count = changes->count;

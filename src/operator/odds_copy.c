@@ -58,7 +58,8 @@ static void drop_waiting(struct copy *copy)
 static void publish_waiting(struct copy *copy)
 {
     if (copy->status == STATUS_OK)
-        copy->status = feed_publication_publish(&copy->waiting, copy->to, copy->error);
+        copy->status =
+            odds_store_publish(copy->to, copy->waiting.changes, copy->waiting.count, copy->error);
     drop_waiting(copy);
 }
 

@@ -25,7 +25,8 @@ struct odds_change {
 #define ODDS_EXPIRES_MOST_S 86400U
 
 /* Publishes all changes durably before it returns; the embedded engine does all of them or none.
- * Blocks. STATUS_FULL: the disk is full. A value that is not there may be withdrawn. */
+ * The next request sees them (with Redis see docs/feed.md, "When a publication is seen"). Blocks.
+ * STATUS_FULL: the disk is full. A value that is not there may be withdrawn. */
 MUST_CHECK enum status odds_store_publish(struct odds_store *store,
                                           const struct odds_change *changes, size_t count,
                                           struct error *error);

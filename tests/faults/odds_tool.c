@@ -150,7 +150,7 @@ static int fill_store(const char *uri, size_t size)
     struct feed_publication withdrawal = {0};
     status = feed_publication_withdraw_sport(&withdrawal, store, SPORT_TENNIS, &error);
     if (status == STATUS_OK)
-        status = feed_publication_publish(&withdrawal, store, &error);
+        status = odds_store_publish(store, withdrawal.changes, withdrawal.count, &error);
     feed_publication_free(&withdrawal);
     (void)printf("%s\n", status_name(status));
     struct odds_change again = {.kind = ODDS_MARKETS,

@@ -295,7 +295,8 @@ void withdraw_sport(struct odds_store *store, enum sport sport)
     struct feed_publication withdrawal = {0};
     struct error error = {{0}};
     assert_int_equal(feed_publication_withdraw_sport(&withdrawal, store, sport, &error), STATUS_OK);
-    assert_int_equal(feed_publication_publish(&withdrawal, store, &error), STATUS_OK);
+    assert_int_equal(odds_store_publish(store, withdrawal.changes, withdrawal.count, &error),
+                     STATUS_OK);
     feed_publication_free(&withdrawal);
 }
 
