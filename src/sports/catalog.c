@@ -20,13 +20,8 @@ struct catalog {
     size_t index_mask;
 };
 
-static const struct text hidden_members[] = {
-    TEXT_INIT("providerEventId"),
-    TEXT_INIT("feed_source"),
-};
 static const struct object_filter row_filter = {
-    .hidden = hidden_members,
-    .hidden_count = sizeof hidden_members / sizeof hidden_members[0],
+    .hidden = {TEXT_INIT("providerEventId"), TEXT_INIT("feed_source")},
     .wanted = TEXT_INIT("gmid"),
 };
 

@@ -5,14 +5,8 @@
 
 #include "sports/filter.h"
 
-static const struct text hidden_members[] = {
-    TEXT_INIT("tv"),
-    TEXT_INIT("tvChannel"),
-    TEXT_INIT("odd_type"),
-};
 static const struct object_filter market_filter = {
-    .hidden = hidden_members,
-    .hidden_count = sizeof hidden_members / sizeof hidden_members[0],
+    .hidden = {TEXT_INIT("tv"), TEXT_INIT("tvChannel"), TEXT_INIT("odd_type")},
 };
 
 static void append_markets(struct text minified, struct buffer *body)

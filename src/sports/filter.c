@@ -3,8 +3,8 @@
 
 static bool is_hidden(const struct object_filter *filter, struct text name)
 {
-    for (size_t i = 0; i < filter->hidden_count; i++)
-        if (json_text_string_equals(name, filter->hidden[i]))
+    for (const struct text *hidden = filter->hidden; hidden->size > 0; hidden++)
+        if (json_text_string_equals(name, *hidden))
             return true;
     return false;
 }

@@ -7,9 +7,8 @@
  * everything else passes byte for byte (docs/feed.md).
  */
 struct object_filter {
-    const struct text *hidden; /* names to cut out, escaped or not, and every time */
-    size_t hidden_count;
-    struct text wanted; /* the name of a member to look out for; may be empty */
+    struct text hidden[4]; /* names to cut out, escaped or not, and every time; "" ends them */
+    struct text wanted;    /* the name of a member to look out for; may be empty */
 };
 
 /* Appends `object` (minified text that json_text_check accepted) without its hidden direct members.
