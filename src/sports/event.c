@@ -25,8 +25,8 @@ static void append_markets(struct text minified, struct buffer *body)
 }
 
 enum status event_body_append(enum sport sport, const struct catalog_row *row,
-                              struct text stored_odds, struct buffer *body,
-                              struct event_row_place *place, struct json_text_error *error)
+                              struct text stored_odds, struct buffer *body, size_t *row_at,
+                              struct json_text_error *error)
 {
     struct buffer minified = {0};
     struct json_writer json = {.out = body};
@@ -38,7 +38,7 @@ enum status event_body_append(enum sport sport, const struct catalog_row *row,
     json_string(&json, "sport", sport_key(sport));
     json_raw(&json, "event_id", text_of(row->id.digits));
     json_begin_raw(&json, "event");
-    *place = (struct event_row_place){body->size, row->text.size};
+    *row_at = body->size;
     buffer_append_text(body, row->text);
     json_begin_raw(&json, "odds");
     append_markets(buffer_text(&minified), body);

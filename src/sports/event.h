@@ -9,18 +9,13 @@
  *     {"sport":"cricket","event_id":34000001,"event":{…},"odds":[…]}
  *
  * `stored_odds` is the odds document as published: an array of market objects, which pass without
- * `tv`, `tvChannel` and `odd_type`. Appends to `body` and sets `place` to the event's place in it.
+ * `tv`, `tvChannel` and `odd_type`. Appends to `body` and sets `row_at` to the row's offset in it.
  * STATUS_MALFORMED: not strict JSON, not an array, or an element is not an object; `body` is as it
  * was. `error` may be NULL; its line is 0 when the error is about the document as a whole.
  */
-struct event_row_place {
-    size_t offset; /* from the beginning of the buffer */
-    size_t size;
-};
 MUST_CHECK enum status event_body_append(enum sport sport, const struct catalog_row *row,
                                          struct text stored_odds, struct buffer *body,
-                                         struct event_row_place *place,
-                                         struct json_text_error *error);
+                                         size_t *row_at, struct json_text_error *error);
 
 /*
  * The row that an answer may show beside odds: the event's row in the catalog as of the moment of

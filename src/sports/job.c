@@ -139,9 +139,9 @@ static struct entry *make_event(struct job *job, const struct entry *before)
     if (version == 0)
         return make_empty(job, STATUS_NOT_FOUND, 0);
     struct buffer body = {0};
-    struct event_row_place place;
+    size_t row_at;
     struct json_text_error error;
-    if (event_body_append(job->sport, job->row, read_bytes(job), &body, &place, &error) !=
+    if (event_body_append(job->sport, job->row, read_bytes(job), &body, &row_at, &error) !=
         STATUS_OK) {
         log_malformed(job, &error);
         buffer_free(&body);
@@ -151,7 +151,7 @@ static struct entry *make_event(struct job *job, const struct entry *before)
         make_answer(job, buffer_text(&body), before == NULL ? NULL : entry_answer(before));
     buffer_free(&body);
     struct entry *entry = make_empty(job, STATUS_OK, version);
-    entry->row = (struct text){answer_body(answer).at + place.offset, place.size};
+    entry->row = (struct text){answer_body(answer).at + row_at, job->row->text.size};
     entry_set_answer(entry, answer);
     return entry;
 }

@@ -35,7 +35,7 @@ static enum status read_odds(struct odds_store *odds, enum sport sport,
                              .sport = sport,
                              .event = row->id,
                              .catalog = {.at = row->at, .max = row->size}};
-    struct event_row_place place;
+    size_t row_at;
     enum status status = odds_store_read_and_wait(odds, &read);
     if (status == STATUS_OK && read.value.version == 0)
         status = STATUS_NOT_FOUND;
@@ -43,7 +43,7 @@ static enum status read_odds(struct odds_store *odds, enum sport sport,
         status = STATUS_CONFLICT;
     if (status == STATUS_OK)
         status = event_body_append(sport, row, (struct text){read.value.bytes, read.value.size},
-                                   body, &place, NULL);
+                                   body, &row_at, NULL);
     if (status == STATUS_OK)
         *published_ms = read.value.published_ms;
     memory_free(read.catalog.bytes);
