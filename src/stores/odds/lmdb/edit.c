@@ -123,8 +123,7 @@ static int delete_expired(struct lmdb_edit *edit)
     int result = 0;
     if (index == NULL)
         return 0;
-    if (index->next_deadline_ms != 0)
-        lmdb_index_expire(index, clock_boot_ms(), NULL);
+    lmdb_index_expire(index, clock_boot_ms(), NULL);
     for (size_t i = 0; result == 0 && index->expired > 0 && i < lmdb_index_count(index) &&
                        lmdb_index_count(&edit->changed) < DELETED_MOST;
          i++) {

@@ -70,8 +70,7 @@ static uint64_t version_of(const struct lmdb_values *values, uint64_t transactio
 static void expire(struct lmdb_values *values, int64_t now_ms)
 {
     size_t before = values->expired.size;
-    if (values->index.next_deadline_ms != 0)
-        lmdb_index_expire(&values->index, now_ms, &values->expired);
+    lmdb_index_expire(&values->index, now_ms, &values->expired);
     if (values->expired.size > before)
         (void)atomic_fetch_add(&values->expiries, 1);
     atomic_store(&values->next_deadline_ms, values->index.next_deadline_ms);
