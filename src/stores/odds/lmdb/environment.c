@@ -381,8 +381,7 @@ static enum status open_files(struct opening *opening, const struct lmdb_locatio
     if (status != STATUS_OK)
         return status;
     env->identity = opening->view.root.identity;
-    if (env->identity == location->last.identity &&
-        opening->view.transaction < location->last.transaction)
+    if (env->identity == location->identity && opening->view.transaction < location->transaction)
         return damaged(error, env, "is an older state of itself");
     if (stat(env->data_path, &env->data) != 0 || stat(env->lock_path, &env->lock) != 0)
         return path_error(error, env->data_path, "used", errno);

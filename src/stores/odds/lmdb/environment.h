@@ -10,19 +10,15 @@
  * was replaced. docs/decisions/embedded-odds.md says what is done about damage.
  */
 
-/* It tells which store this is, and how new. */
-struct lmdb_state {
-    uint64_t identity; /* 0: of none */
-    uint64_t transaction;
-};
-
 struct lmdb_location {
-    const char *root;       /* DIR */
-    bool create;            /* make the store when there is none */
-    bool renew;             /* put a new store in the place of one that is damaged or older */
-    uint32_t wait_ms;       /* for other processes that are opening it */
-    bool damaged;           /* a publication met damage in it */
-    struct lmdb_state last; /* the newest this process used: an older one of its store is damage */
+    const char *root; /* DIR */
+    bool create;      /* make the store when there is none */
+    bool renew;       /* put a new store in the place of one that is damaged or older */
+    uint32_t wait_ms; /* for other processes that are opening it */
+    bool damaged;     /* a publication met damage in it */
+    /* The store that this process used last, 0: none, and its newest transaction there: the same
+     * store with an older one is damaged. */
+    uint64_t identity, transaction;
 };
 
 struct lmdb_env {

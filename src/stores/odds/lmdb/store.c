@@ -189,8 +189,8 @@ static void close_retired(struct lmdb_store *store, struct lmdb_values *retired)
     bool seen_empty[GATES] = {false};
     while (!gates_are_empty(store, seen_empty))
         clock_pause_ns(200000);
-    store->location.last =
-        (struct lmdb_state){retired->env.identity, atomic_load(&retired->newest)};
+    store->location.identity = retired->env.identity;
+    store->location.transaction = atomic_load(&retired->newest);
     store->location.damaged = retired->damaged;
     lmdb_values_close(&retired);
     uv_mutex_lock(&store->lock);
