@@ -21,7 +21,10 @@ enum status odds_store_open(struct odds_store **store, const struct odds_store_o
             const char *rest = uri.at + strlen(*scheme);
             if (rest[0] == '\0')
                 return error_invalid(error, "the odds store %s names no store", *scheme);
-            return engines[i]->open(store, options, rest, error);
+            enum status status = engines[i]->open(store, options, rest, error);
+            if (status == STATUS_OK)
+                (*store)->engine = engines[i];
+            return status;
         }
     }
     /* The URI may hold a password, so it is not quoted. */

@@ -53,8 +53,8 @@ struct odds_engine {
 };
 
 struct odds_store {
-    const struct odds_engine *engine;
-    struct odds_notes *notes; /* of events that were asked for; the engine writes them */
+    const struct odds_engine *engine; /* odds.c's, which opened it */
+    struct odds_notes *notes;         /* of events that were asked for; the engine writes them */
     atomic_uint_fast64_t reads;
     atomic_uint_fast64_t errors;
     atomic_uint_fast64_t interest_written;
@@ -66,7 +66,7 @@ struct odds_store {
 };
 
 /* Begins and ends the part of it that all engines have. */
-void odds_store_begin(struct odds_store *store, const struct odds_engine *engine);
+void odds_store_begin(struct odds_store *store);
 void odds_store_end(struct odds_store *store);
 
 /* `event` is of ODDS_MARKETS alone. */

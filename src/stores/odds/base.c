@@ -4,9 +4,8 @@
 #include "base/clock.h"
 #include "base/status.h"
 
-void odds_store_begin(struct odds_store *store, const struct odds_engine *engine)
+void odds_store_begin(struct odds_store *store)
 {
-    store->engine = engine;
     store->notes = odds_notes_create();
     store->watch = NULL;
     CHECK(uv_mutex_init(&store->watch_lock) == 0);

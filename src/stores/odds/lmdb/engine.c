@@ -20,12 +20,6 @@
 #include "base/memory.h"
 #include "stores/odds/lmdb/store.h"
 
-static enum status lmdb_open(struct odds_store **store, const struct odds_store_options *options,
-                             const char *root, struct error *error)
-{
-    return lmdb_store_open(store, &odds_engine_lmdb, options, root, error);
-}
-
 /* ---- serving --------------------------------------------------------------------------------- */
 
 static enum status lmdb_stamp(struct odds_store *store, uint64_t *stamp)
@@ -218,7 +212,7 @@ static enum status lmdb_back_up(struct odds_store *store, const char *path, stru
 
 const struct odds_engine odds_engine_lmdb = {
     .schemes = {"embedded:"},
-    .open = lmdb_open,
+    .open = lmdb_store_open,
     .close = lmdb_store_close,
     .stamp = lmdb_stamp,
     .versions = lmdb_versions,

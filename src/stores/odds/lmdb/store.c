@@ -286,11 +286,10 @@ static void run(void *argument)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static struct lmdb_store *create(const struct odds_engine *engine,
-                                 const struct odds_store_options *options, const char *root)
+static struct lmdb_store *create(const struct odds_store_options *options, const char *root)
 {
     struct lmdb_store *store = memory_alloc_zeroed(1, sizeof *store);
-    odds_store_begin(&store->base, engine);
+    odds_store_begin(&store->base);
     CHECK(uv_loop_init(&store->loop) == 0);
     clock_make_timer(&store->loop, &store->tick, store);
     clock_make_timer(&store->loop, &store->pace, store);
@@ -329,11 +328,10 @@ static void destroy(struct lmdb_store *store)
     memory_free(store);
 }
 
-enum status lmdb_store_open(struct odds_store **store, const struct odds_engine *engine,
-                            const struct odds_store_options *options, const char *root,
-                            struct error *error)
+enum status lmdb_store_open(struct odds_store **store, const struct odds_store_options *options,
+                            const char *root, struct error *error)
 {
-    struct lmdb_store *opening = create(engine, options, root);
+    struct lmdb_store *opening = create(options, root);
     if (options->patient) {
         try_to_open(opening);
     } else {

@@ -6,7 +6,7 @@
 
 /* The embedded store's life: which opening of the values is in use, and the background thread. */
 
-MUST_CHECK enum status lmdb_store_open(struct odds_store **store, const struct odds_engine *engine,
+MUST_CHECK enum status lmdb_store_open(struct odds_store **store,
                                        const struct odds_store_options *options, const char *root,
                                        struct error *error);
 void lmdb_store_close(struct odds_store *store);

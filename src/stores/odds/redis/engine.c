@@ -460,7 +460,7 @@ static enum status redis_open(struct odds_store **store, const struct odds_store
         return status;
     }
     struct redis_store *opening = memory_alloc_zeroed(1, sizeof *opening);
-    odds_store_begin(&opening->base, &odds_engine_redis);
+    odds_store_begin(&opening->base);
     opening->location = location;
     opening->prefix = memory_copy_string(options->prefix != NULL ? options->prefix : "");
     opening->log = options->log;
