@@ -450,9 +450,10 @@ static void look_at_line(void *context, int64_t time_ms, struct text sent)
     struct feed_line line;
     feed_line_read(&line, sent, 0);
     for (size_t i = 0; i < line.count; i++) {
-        const struct odds_change *change = &line.steps[i].change;
+        const struct odds_change *change = &line.changes[i];
+        bool withdraws_sport = change->kind == ODDS_CATALOG && change->bytes == NULL;
         if (change->sport != target->sport ||
-            (!event_id_equals(&change->event, &target->event) && !line.steps[i].whole_sport))
+            (!event_id_equals(&change->event, &target->event) && !withdraws_sport))
             continue;
         published->time_ms = time_ms;
         published->reading.lost = published->reading.cut = 0;

@@ -121,14 +121,12 @@ static bool read_expiry(struct reader *reader, struct text value, struct odds_ch
     return true;
 }
 
-static bool read_step(struct reader *reader, struct text object, const struct text members[MEMBERS],
-                      enum member verb)
+static bool read_change(struct reader *reader, struct text object,
+                        const struct text members[MEMBERS], enum member verb)
 {
-    struct feed_step *step = &reader->line->steps[reader->line->count];
-    struct odds_change *change = &step->change;
+    struct odds_change *change = &reader->line->changes[reader->line->count];
     bool of_event = members[EVENT].at != NULL;
-    *step = (struct feed_step){.whole_sport = verb == WITHDRAW && !of_event};
-    change->kind = of_event ? ODDS_MARKETS : ODDS_CATALOG;
+    *change = (struct odds_change){.kind = of_event ? ODDS_MARKETS : ODDS_CATALOG};
     if (!check_members(reader, object, members, verb) ||
         !read_sport(reader, members[verb], &change->sport))
         return false;
@@ -137,6 +135,7 @@ static bool read_step(struct reader *reader, struct text object, const struct te
     if (verb != WITHDRAW && (!read_document(reader, members[DOCUMENT], change) ||
                              !read_expiry(reader, members[EXPIRES], change)))
         return false;
+    reader->line->withdraws_sport |= verb == WITHDRAW && !of_event;
     reader->line->count++;
     return true;
 }
@@ -152,7 +151,7 @@ static bool read_together(struct reader *reader, struct text array)
                       "more than 4096 are not published together");
     if (count == 0)
         return refuse(reader, array.at, "there is nothing to publish");
-    reader->line->steps = memory_alloc_zeroed(count, sizeof(struct feed_step));
+    reader->line->changes = memory_alloc_zeroed(count, sizeof(struct odds_change));
     struct json_text_cursor cursor = json_text_open(array);
     while (json_text_next_element(&cursor, &element)) {
         struct text members[MEMBERS] = {{NULL, 0}};
@@ -162,7 +161,7 @@ static bool read_together(struct reader *reader, struct text array)
         if (verb == TOGETHER || verb == ALIVE || members[ID].at != NULL)
             return refuse(reader, members[verb == TOGETHER || verb == ALIVE ? verb : ID].at,
                           "this is of a whole line, not of a part");
-        if (!read_step(reader, element, members, verb))
+        if (!read_change(reader, element, members, verb))
             return false;
     }
     return true;
@@ -197,17 +196,17 @@ static bool read_line(struct reader *reader)
         return check_members(reader, object, members, verb) &&
                (line->alive || refuse(reader, members[ALIVE].at, "alive is true"));
     }
-    line->steps = &line->only;
-    return read_step(reader, object, members, verb);
+    line->changes = &line->only;
+    return read_change(reader, object, members, verb);
 }
 
-static void free_steps(struct feed_line *line)
+static void free_changes(struct feed_line *line)
 {
-    if (line->steps != &line->only)
-        memory_free(line->steps);
-    line->steps = NULL;
+    if (line->changes != &line->only)
+        memory_free(line->changes);
+    line->changes = NULL;
     line->count = 0;
-    line->alive = false;
+    line->alive = line->withdraws_sport = false;
 }
 
 void feed_line_read(struct feed_line *line, struct text text, uint32_t expires_s)
@@ -215,11 +214,11 @@ void feed_line_read(struct feed_line *line, struct text text, uint32_t expires_s
     struct reader reader = {line, text, expires_s};
     *line = (struct feed_line){0};
     if (!read_line(&reader))
-        free_steps(line);
+        free_changes(line);
 }
 
 void feed_line_free(struct feed_line *line)
 {
-    free_steps(line);
+    free_changes(line);
     *line = (struct feed_line){0};
 }

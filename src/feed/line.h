@@ -22,16 +22,14 @@
 #define FEED_TOGETHER_MAX 4096U
 #define FEED_LINE_ID_MAX 256U /* bytes, as written */
 
-struct feed_step {
-    struct odds_change change;
-    bool whole_sport; /* a catalog that is withdrawn with all odds of its sport */
-};
-
 struct feed_line {
-    struct feed_step *steps;               /* in their order; documents are slices of the text */
-    struct feed_step only;                 /* where they are when there is one */
+    /* In their order; documents are slices of the text. A catalog without bytes is withdrawn with
+     * all odds of its sport. */
+    struct odds_change *changes;
+    struct odds_change only;               /* where they are when there is one */
     size_t count;                          /* 0: refused */
-    bool alive;                            /* a sign of life, without steps */
+    bool withdraws_sport;                  /* one of them does */
+    bool alive;                            /* a sign of life, without changes */
     struct text id;                        /* of the text, as written; size 0: none was given */
     size_t rows_without_id, rows_repeated; /* of its catalogs; see struct feed_report */
     struct json_text_error wrong;          /* why it is refused; else its reason is NULL */

@@ -31,8 +31,8 @@ struct item {
     struct batch *batch;
     struct text text; /* the batch's; empty where it was too long */
     struct feed_line line;
-    struct feed_publication changes;     /* of a line with more than one, */
-    struct odds_publication publication; /* the same with its result; unused for a refused line */
+    struct feed_publication changes;     /* of a line that takes more than it says */
+    struct odds_publication publication; /* these, or the line's; unused for a refused line */
 };
 STAILQ_HEAD(items, item);
 
@@ -394,18 +394,18 @@ static bool make_publication(struct stream *stream, struct item *item)
     struct feed_publication *changes = &item->changes;
     enum status status = STATUS_OK;
     struct error error;
-    if (item->line.count == 1 && !item->line.steps[0].whole_sport) {
-        item->publication.changes = &item->line.steps[0].change;
-        item->publication.count = 1;
+    if (!item->line.withdraws_sport) {
+        item->publication.changes = item->line.changes;
+        item->publication.count = item->line.count;
         return true;
     }
     for (size_t i = 0; i < item->line.count && status == STATUS_OK; i++) {
-        const struct feed_step *step = &item->line.steps[i];
-        if (step->whole_sport)
-            status = feed_publication_withdraw_sport(changes, stream->options.store,
-                                                     step->change.sport, &error);
+        const struct odds_change *change = &item->line.changes[i];
+        if (change->kind == ODDS_CATALOG && change->bytes == NULL)
+            status = feed_publication_withdraw_sport(changes, stream->options.store, change->sport,
+                                                     &error);
         else
-            feed_publication_add(changes, &step->change);
+            feed_publication_add(changes, change);
     }
     item->publication.changes = changes->changes;
     item->publication.count = changes->count;
@@ -450,12 +450,7 @@ static void begin_group(struct stream *stream, struct group *group)
  * sign of life need what the store has when all earlier lines are published. */
 static bool needs_own_group(const struct item *item)
 {
-    if (item->line.alive)
-        return true;
-    for (size_t i = 0; i < item->line.count; i++)
-        if (item->line.steps[i].whole_sport)
-            return true;
-    return false;
+    return item->line.alive || item->line.withdraws_sport;
 }
 
 /* All lines under way together have at most the bytes of one group: deadlines are made for that. */

@@ -6,11 +6,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_step(const struct feed_step *step, struct text text)
+static void check_change(const struct odds_change *change, struct text text)
 {
-    const struct odds_change *change = &step->change;
     CHECK(change->sport < SPORT_COUNT);
-    CHECK(!step->whole_sport || (change->kind == ODDS_CATALOG && change->bytes == NULL));
     if (change->kind == ODDS_MARKETS)
         CHECK(change->event.size > 0 && change->event.size <= EVENT_ID_DIGITS);
     if (change->bytes != NULL) {
@@ -33,8 +31,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CHECK(line.count <= FEED_TOGETHER_MAX && line.id.size <= FEED_LINE_ID_MAX);
     if (line.wrong.reason != NULL)
         CHECK(line.wrong.offset <= size && line.wrong.column >= 1);
-    for (size_t i = 0; i < line.count; i++)
-        check_step(&line.steps[i], text);
+    bool withdraws_sport = false;
+    for (size_t i = 0; i < line.count; i++) {
+        check_change(&line.changes[i], text);
+        withdraws_sport |= line.changes[i].kind == ODDS_CATALOG && line.changes[i].bytes == NULL;
+    }
+    CHECK(line.withdraws_sport == withdraws_sport);
     feed_line_free(&line);
     memory_free(bytes);
     return 0;

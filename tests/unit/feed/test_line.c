@@ -3,10 +3,9 @@
 #include "feed/line.h"
 #include "tests.h"
 
-static void assert_change(const struct feed_step *step, enum odds_kind kind, enum sport sport,
+static void assert_change(const struct odds_change *change, enum odds_kind kind, enum sport sport,
                           const char *event, const char *document)
 {
-    const struct odds_change *change = &step->change;
     assert_int_equal(change->kind, kind);
     assert_int_equal(change->sport, sport);
     if (kind == ODDS_MARKETS)
@@ -26,7 +25,7 @@ TEST(each_verb_is_read)
         enum odds_kind kind;
         enum sport sport;
         const char *event, *document;
-        bool whole_sport;
+        bool withdraws_sport;
     } rows[] = {
         {"{\"catalog\":\"cricket\",\"document\":[]}", ODDS_CATALOG, SPORT_CRICKET, NULL, "[]",
          false},
@@ -46,8 +45,9 @@ TEST(each_verb_is_read)
         if (line.wrong.reason != NULL)
             fail_msg("%s: %s", rows[i].line, line.wrong.reason);
         assert_int_equal(line.count, 1);
-        assert_change(&line.steps[0], rows[i].kind, rows[i].sport, rows[i].event, rows[i].document);
-        assert_int_equal(line.steps[0].whole_sport, rows[i].whole_sport);
+        assert_change(&line.changes[0], rows[i].kind, rows[i].sport, rows[i].event,
+                      rows[i].document);
+        assert_int_equal(line.withdraws_sport, rows[i].withdraws_sport);
         assert_int_equal(line.id.size, 0);
         feed_line_free(&line);
     }
@@ -64,10 +64,10 @@ TEST(what_goes_together_keeps_its_order)
                    0);
     assert_null(line.wrong.reason);
     assert_int_equal(line.count, 3);
-    assert_change(&line.steps[0], ODDS_CATALOG, SPORT_TENNIS, NULL, NULL);
-    assert_true(line.steps[0].whole_sport);
-    assert_change(&line.steps[1], ODDS_MARKETS, SPORT_TENNIS, "1", "[]");
-    assert_change(&line.steps[2], ODDS_CATALOG, SPORT_TENNIS, NULL,
+    assert_change(&line.changes[0], ODDS_CATALOG, SPORT_TENNIS, NULL, NULL);
+    assert_true(line.withdraws_sport);
+    assert_change(&line.changes[1], ODDS_MARKETS, SPORT_TENNIS, "1", "[]");
+    assert_change(&line.changes[2], ODDS_CATALOG, SPORT_TENNIS, NULL,
                   "[{\"gmid\":1},{},{\"gmid\":1}]");
     assert_int_equal(line.rows_without_id, 1);
     assert_int_equal(line.rows_repeated, 1);
@@ -93,7 +93,7 @@ TEST(a_document_may_expire)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         feed_line_read(&line, text_of(rows[i].line), 7);
         assert_null(line.wrong.reason);
-        assert_int_equal(line.steps[0].change.expires_s, rows[i].expires_s);
+        assert_int_equal(line.changes[0].expires_s, rows[i].expires_s);
         assert_false(line.alive);
         feed_line_free(&line);
     }
@@ -152,7 +152,7 @@ TEST(a_wrong_line_names_its_column)
             fail_msg("%s: %zu: %s", rows[i].line, line.wrong.column,
                      line.wrong.reason == NULL ? "accepted" : line.wrong.reason);
         assert_int_equal(line.count, 0);
-        assert_null(line.steps);
+        assert_null(line.changes);
         feed_line_free(&line);
     }
 }
