@@ -500,17 +500,15 @@ struct under_way {
     size_t count, bytes;
 };
 
-/* Waits until the oldest group is over, or until another can be begun beside it. NULL: all is done.
- * `begun`: the group was begun before. */
-static struct group *await_group(struct stream *stream, const struct under_way *under_way,
-                                 bool *begun)
+/* Waits until the oldest group is over, or until another can be begun beside it, which is not over
+ * yet. NULL: all is done. */
+static struct group *await_group(struct stream *stream, const struct under_way *under_way)
 {
     struct group *oldest = STAILQ_FIRST(&under_way->groups), *group = NULL;
     uv_mutex_lock(&stream->lock);
     for (;;) {
         const struct item *next = STAILQ_FIRST(&stream->queue);
-        *begun = oldest != NULL && oldest->over;
-        if (*begun)
+        if (oldest != NULL && oldest->over)
             group = oldest;
         else if (next != NULL && under_way->count < GROUPS_UNDER_WAY &&
                  fits(next, under_way->bytes))
@@ -570,9 +568,8 @@ static enum status publish_all(struct stream *stream, struct error *error)
     struct buffer out = {0};
     struct group *group;
     enum status status = STATUS_OK;
-    bool begun;
-    while (status == STATUS_OK && (group = await_group(stream, &under_way, &begun)) != NULL) {
-        if (begun) {
+    while (status == STATUS_OK && (group = await_group(stream, &under_way)) != NULL) {
+        if (group->over) {
             end_group(stream, &under_way, &out);
             status = write_out(stream, &out, error);
             continue;
