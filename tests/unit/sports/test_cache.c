@@ -40,6 +40,7 @@ static int tear_down(void **state)
     struct world *world = *state;
     if (world->thread.cache != NULL)
         fake_thread_free(&world->thread);
+    sports_drain(world->sports); /* a job that has answered may not be over */
     work_pool_destroy(&world->pool);
     sports_destroy(&world->sports);
     fake_store_destroy(world->store);

@@ -173,6 +173,7 @@ static void run(bool asks, enum status stamp, unsigned publications)
         assert_int_equal(pthread_join(caches[i].thread, NULL), 0);
         assert_true(caches[i].answered > 0);
     }
+    sports_drain(world.sports);
     work_pool_destroy(&world.pool);
     sports_destroy(&world.sports); /* checks that nothing is held any more */
     fake_store_destroy(world.store);
