@@ -70,11 +70,7 @@ static enum status reset(struct sql_flight *flight, void *context, struct error 
     SQL_ADD(sql_flight_add(flight, flight->store->engine->texts->trim_conduct)->parameters,
             SQL_STRING(*caller), SQL_INTEGER(0));
     buffer_append_string(&row.after, "{\"reset\":true}");
-    trail_row_sign(&row, flight->store, "conduct", *caller);
-    trail_row_add(&row, flight);
-    enum status status = sql_flight_run(flight, true, error);
-    trail_row_free(&row);
-    return status;
+    return trail_event(flight, &row, "conduct", *caller, error);
 }
 
 enum status platform_conduct_reset(struct platform_store *store, const char *caller,

@@ -15,11 +15,7 @@ static enum status note(struct sql_flight *flight, void *context, struct error *
     json_object(&after, NULL);
     json_integer(&after, "last", end->last);
     json_end(&after);
-    trail_row_sign(&row, flight->store, "ledger", "last transaction");
-    trail_row_add(&row, flight);
-    enum status status = sql_flight_run(flight, true, error);
-    trail_row_free(&row);
-    return status;
+    return trail_event(flight, &row, "ledger", "last transaction", error);
 }
 
 enum status platform_ledger_accept_loss(struct platform_store *store, int64_t last,

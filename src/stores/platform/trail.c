@@ -41,8 +41,8 @@ static void copy_string(char *out, size_t room, const char *from)
     memcpy(out, from, size + 1);
 }
 
-void trail_row_sign(struct trail_row *row, const struct platform_store *store, const char *kind,
-                    const char *object)
+static void sign(struct trail_row *row, const struct platform_store *store, const char *kind,
+                 const char *object)
 {
     struct trail_record *record = &row->record;
     *record = (struct trail_record){.at_ms = clock_wall_ms(),
@@ -62,7 +62,7 @@ bool trail_row_make(struct trail_row *row, const struct platform_store *store,
     buffer_clear(&row->before);
     buffer_clear(&row->after);
     trail_images_write(before, after, &row->before, &row->after);
-    trail_row_sign(row, store, after->table->what, after->object);
+    sign(row, store, after->table->what, after->object);
     return true;
 }
 
@@ -86,5 +86,15 @@ enum status trail_write(struct sql_flight *flight, const struct trail_image *bef
         trail_row_add(&row, flight);
     enum status status = sql_flight_run(flight, last, error);
     trail_row_free(&row);
+    return status;
+}
+
+enum status trail_event(struct sql_flight *flight, struct trail_row *row, const char *kind,
+                        const char *object, struct error *error)
+{
+    sign(row, flight->store, kind, object);
+    trail_row_add(row, flight);
+    enum status status = sql_flight_run(flight, true, error);
+    trail_row_free(row);
     return status;
 }

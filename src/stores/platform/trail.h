@@ -29,9 +29,6 @@ struct trail_row {
  * needed, since nothing differs, or the handle writes a copy. */
 MUST_CHECK bool trail_row_make(struct trail_row *row, const struct platform_store *store,
                                const struct trail_image *before, const struct trail_image *after);
-/* Signs the row of an event that is no change of a record; the row has its `before` and `after`. */
-void trail_row_sign(struct trail_row *row, const struct platform_store *store, const char *kind,
-                    const char *object);
 /* Adds the queries that write it; the row stays as it is until they have run. */
 void trail_row_add(const struct trail_row *row, struct sql_flight *flight);
 void trail_row_free(struct trail_row *row);
@@ -39,6 +36,11 @@ void trail_row_free(struct trail_row *row);
 /* Adds the row of a change to the flight, and runs that; `last`: it ends its transaction. */
 MUST_CHECK enum status trail_write(struct sql_flight *flight, const struct trail_image *before,
                                    const struct trail_image *after, bool last, struct error *error);
+
+/* The same for an event that is no change of a record, which ends its transaction. The row has its
+ * `before` and `after`, and is freed. */
+MUST_CHECK enum status trail_event(struct sql_flight *flight, struct trail_row *row,
+                                   const char *kind, const char *object, struct error *error);
 
 /* Locks the trail until the commit and changes nothing, for a table without a counter. */
 extern const char trail_lock[];

@@ -20,18 +20,16 @@ void verification_set_reason(struct verification_record *record, const char *rea
     record->reason[size] = '\0';
 }
 
-/* Writes its row of the audit trail, as for a record that was added. */
-static void trail_of(const struct platform_store *store, const struct verification_record *record,
-                     struct trail_row *row)
+/* What the audit trail has of it, as of a record that was added. */
+static void write_after(struct buffer *after, const struct verification_record *record)
 {
-    struct json_writer json = {.out = &row->after};
+    struct json_writer json = {.out = after};
     json_object(&json, NULL);
     json_bool(&json, "sound", record->sound);
     json_unsigned(&json, "entries", record->entries);
     json_unsigned(&json, "players", record->players);
     json_string_or_null(&json, "reason", record->reason);
     json_end(&json);
-    trail_row_sign(row, store, "verification", scopes[record->scope]);
 }
 
 static enum status put(struct sql_flight *flight, void *context, struct error *error)
@@ -47,11 +45,8 @@ static enum status put(struct sql_flight *flight, void *context, struct error *e
         values = sql_flight_add(flight, texts->delete_verification)->parameters;
         SQL_ADD(values, SQL_STRING(scopes[VERIFICATION_RECENT]), SQL_INTEGER(record->started_ms));
     }
-    trail_of(flight->store, record, &row);
-    trail_row_add(&row, flight);
-    enum status status = sql_flight_run(flight, true, error);
-    trail_row_free(&row);
-    return status;
+    write_after(&row.after, record);
+    return trail_event(flight, &row, "verification", scopes[record->scope], error);
 }
 
 enum status platform_verification_put(struct platform_store *store,
