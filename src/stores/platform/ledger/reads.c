@@ -21,12 +21,12 @@ static bool on_row(void *context, const struct sql_row *row)
     return reading->status == STATUS_OK;
 }
 
-static enum status run_query(struct platform_store *store, struct sql_query query,
-                             ledger_row_taker *take, void *context, struct error *error)
+static enum status run_query(struct platform_store *store, const char *sql,
+                             struct sql_parameters *parameters, bool stream, ledger_row_taker *take,
+                             void *context, struct error *error)
 {
     struct reading reading = {take, context, STATUS_OK, error};
-    query.row = on_row;
-    query.context = &reading;
+    struct sql_query query = {sql, parameters, on_row, &reading, .stream = stream};
     enum status status = store->engine->sql->read(store, &query, 1, error);
     return status == STATUS_OK && reading.status != LEDGER_ENOUGH ? reading.status : status;
 }
@@ -35,17 +35,14 @@ enum status ledger_read(struct platform_store *store, const char *sql,
                         struct sql_parameters *parameters, ledger_row_taker *take, void *context,
                         struct error *error)
 {
-    return run_query(store,
-                     (struct sql_query){.sql = sql, .parameters = parameters, .stream = true}, take,
-                     context, error);
+    return run_query(store, sql, parameters, true, take, context, error);
 }
 
 enum status ledger_read_page(struct platform_store *store, const char *sql,
                              struct sql_parameters *parameters, ledger_row_taker *take,
                              void *context, struct error *error)
 {
-    return run_query(store, (struct sql_query){.sql = sql, .parameters = parameters}, take, context,
-                     error);
+    return run_query(store, sql, parameters, false, take, context, error);
 }
 
 /* Into a number of 64 bits. */
@@ -307,8 +304,7 @@ static enum status take_newest(void *context, const struct sql_row *row, struct 
 enum status ledger_check_newest(struct platform_store *store, struct error *error)
 {
     /* No stream, for which a server is given more time than a start has. */
-    return run_query(store, (struct sql_query){.sql = store->engine->texts->newest}, take_newest,
-                     store, error);
+    return ledger_read_page(store, store->engine->texts->newest, NULL, take_newest, store, error);
 }
 
 enum status ledger_broken_row(struct error *error, struct text row, const char *what)
