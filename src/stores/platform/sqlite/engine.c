@@ -80,11 +80,6 @@ static enum status read_version_or_none(struct sqlite_store *store, uint32_t *ve
     return STATUS_OK;
 }
 
-static uint32_t newest_schema(void)
-{
-    return sqlite_migrations[sqlite_migration_count - 1].number;
-}
-
 /* ledger_chain(previous, record): the SHA-256 of both, for the declines that 0.1.0 did not chain.
  * NULL where the record is: then a row is malformed, and no table takes it. */
 static void chain(sqlite3_context *context, int count, sqlite3_value **values)
@@ -169,7 +164,7 @@ static enum status sqlite_schema(struct platform_store *base, uint32_t *version,
                                  struct error *error)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    *newest = newest_schema();
+    *newest = sqlite_migrations[sqlite_migration_count - 1].number;
     enum status status = ready_to_migrate(store, error);
     return status == STATUS_OK ? read_version_or_none(store, version, error) : status;
 }
