@@ -90,7 +90,7 @@ int lmdb_edit_change(struct lmdb_edit *edit, const struct odds_change *change)
         if (result != 0)
             return result;
         root->count--;
-        root->digest -= lmdb_record_seal(&record, root->identity, &key);
+        root->digest -= lmdb_record_seal(&record.header, root->identity, &key);
     }
     if (change->bytes == NULL) {
         entry.transaction = 0;
@@ -100,15 +100,15 @@ int lmdb_edit_change(struct lmdb_edit *edit, const struct odds_change *change)
         struct lmdb_header header = {.published_ms = edit->now_ms};
         if (change->expires_s > 0)
             header.expires_ms = edit->now_ms + (int64_t)change->expires_s * 1000;
-        result = lmdb_record_write(&edit->view, &key, header,
-                                   (struct text){change->bytes, change->size}, &record);
+        result = lmdb_record_write(&edit->view, &key, &header,
+                                   (struct text){change->bytes, change->size});
         if (result == 0 && change->expires_s > 0) {
             result = write_until(edit, &key, entry.transaction, change->expires_s);
             entry.transaction |= LMDB_UNTIL;
         }
         if (result == 0) {
             root->count++;
-            root->digest += lmdb_record_seal(&record, root->identity, &key);
+            root->digest += lmdb_record_seal(&header, root->identity, &key);
             root->published_ms[change->sport] = edit->now_ms;
         }
     }
@@ -127,11 +127,12 @@ static int delete_expired(struct lmdb_edit *edit)
     for (size_t i = 0; result == 0 && index->expired > 0 && i < lmdb_index_count(index) &&
                        lmdb_index_count(&edit->changed) < DELETED_MOST;
          i++) {
-        struct lmdb_entry entry = lmdb_index_at(index, i);
-        const struct odds_change change = {.kind = (enum odds_kind)entry.kind,
-                                           .sport = (enum sport)entry.sport,
-                                           .event = entry.event};
-        if (lmdb_index_has_expired(index, i) && lmdb_index_find(&edit->changed, &entry) == NULL)
+        const struct lmdb_entry *entry = lmdb_index_at(index, i);
+        const struct odds_change change = {.kind = (enum odds_kind)entry->kind,
+                                           .sport = (enum sport)entry->sport,
+                                           .event = entry->event};
+        if (lmdb_index_deadline(index, entry) == LMDB_EXPIRED &&
+            lmdb_index_find(&edit->changed, entry) == NULL)
             result = lmdb_edit_change(edit, &change);
     }
     return result;
@@ -146,6 +147,6 @@ int lmdb_edit_finish(struct lmdb_edit *edit)
     struct text changes = buffer_text(&edit->changed.entries);
     if (lmdb_index_count(&edit->changed) > CHANGES_MAX)
         changes.size = 0;
-    result = lmdb_record_write(&edit->view, &key, (struct lmdb_header){0}, changes, NULL);
+    result = lmdb_record_write(&edit->view, &key, &(struct lmdb_header){0}, changes);
     return result == 0 ? lmdb_root_write(&edit->view) : result;
 }

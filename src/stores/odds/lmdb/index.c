@@ -34,19 +34,14 @@ size_t lmdb_index_count(const struct lmdb_index *index)
     return index->entries.size / ENTRY_SIZE;
 }
 
-struct lmdb_entry lmdb_index_at(const struct lmdb_index *index, size_t place)
+const struct lmdb_entry *lmdb_index_at(const struct lmdb_index *index, size_t place)
 {
-    return entries_of(index)[place];
+    return &entries_of(index)[place];
 }
 
 static int64_t *deadlines_of(const struct lmdb_index *index)
 {
     return (int64_t *)(void *)index->deadlines.data;
-}
-
-bool lmdb_index_has_expired(const struct lmdb_index *index, size_t place)
-{
-    return deadlines_of(index)[place] == LMDB_EXPIRED;
 }
 
 int64_t lmdb_index_deadline(const struct lmdb_index *index, const struct lmdb_entry *listed)
@@ -169,7 +164,7 @@ static int add_record(struct lmdb_index *index, const struct lmdb_view *view, MD
                        found.mv_data != stored->mv_data ||
                        !lmdb_record_is_whole(&record, identity, &key, record.bytes)))
         return MDB_CORRUPTED;
-    *digest += lmdb_record_seal(&record, identity, &key);
+    *digest += lmdb_record_seal(&record.header, identity, &key);
     lmdb_index_set(index, &entry,
                    record.header.expires_ms == 0
                        ? 0

@@ -51,8 +51,8 @@ int64_t lmdb_index_deadline(const struct lmdb_index *index, const struct lmdb_en
 /* Notes each value whose time is over. Appends those that have expired since the last call. */
 void lmdb_index_expire(struct lmdb_index *index, int64_t now_ms, struct buffer *expired);
 size_t lmdb_index_count(const struct lmdb_index *index);
-struct lmdb_entry lmdb_index_at(const struct lmdb_index *index, size_t place);
-bool lmdb_index_has_expired(const struct lmdb_index *index, size_t place);
+/* Valid as what lmdb_index_find returns. */
+const struct lmdb_entry *lmdb_index_at(const struct lmdb_index *index, size_t place);
 void lmdb_index_free(struct lmdb_index *index);
 
 /* Builds the index from nothing. `thoroughly`: each value's bytes are checked too, and that LMDB

@@ -100,28 +100,25 @@ bool lmdb_record_is_whole(const struct lmdb_record *record, uint64_t identity,
            record->header.checksum;
 }
 
-uint64_t lmdb_record_seal(const struct lmdb_record *record, uint64_t identity,
+uint64_t lmdb_record_seal(const struct lmdb_header *header, uint64_t identity,
                           const struct lmdb_key *key)
 {
-    return checksum_add(checksum_add(identity, key->bytes, key->size), &record->header,
-                        HEADER_SIZE);
+    return checksum_add(checksum_add(identity, key->bytes, key->size), header, HEADER_SIZE);
 }
 
 int lmdb_record_write(const struct lmdb_view *view, const struct lmdb_key *key,
-                      struct lmdb_header header, struct text bytes, struct lmdb_record *record)
+                      struct lmdb_header *header, struct text bytes)
 {
-    header.transaction = mdb_txn_id(view->txn);
-    header.checksum = checksum_of(view->root.identity, key, &header, bytes);
+    header->transaction = mdb_txn_id(view->txn);
+    header->checksum = checksum_of(view->root.identity, key, header, bytes);
     MDB_val name = value_of(key->bytes, key->size);
     MDB_val stored = {HEADER_SIZE + bytes.size, NULL};
     int result = mdb_put(view->txn, view->dbi, &name, &stored, MDB_RESERVE);
     if (result != 0)
         return result;
-    memcpy(stored.mv_data, &header, HEADER_SIZE);
+    memcpy(stored.mv_data, header, HEADER_SIZE);
     if (bytes.size > 0)
         memcpy((char *)stored.mv_data + HEADER_SIZE, bytes.at, bytes.size);
-    if (record != NULL)
-        *record = (struct lmdb_record){.header = header};
     return 0;
 }
 
@@ -155,8 +152,8 @@ int lmdb_root_read(struct lmdb_view *view)
 
 int lmdb_root_write(const struct lmdb_view *view)
 {
-    return lmdb_record_write(view, &root_key, (struct lmdb_header){0},
-                             (struct text){(const char *)&view->root, sizeof view->root}, NULL);
+    return lmdb_record_write(view, &root_key, &(struct lmdb_header){0},
+                             (struct text){(const char *)&view->root, sizeof view->root});
 }
 
 int lmdb_format_read(MDB_txn *txn, MDB_dbi dbi, enum lmdb_format *format)
@@ -193,8 +190,8 @@ int lmdb_until_write(const struct lmdb_view *view, const struct lmdb_key *value,
                      const struct lmdb_until *until)
 {
     struct lmdb_key key = key_of_until(value);
-    return lmdb_record_write(view, &key, (struct lmdb_header){0},
-                             (struct text){(const char *)until, sizeof *until}, NULL);
+    return lmdb_record_write(view, &key, &(struct lmdb_header){0},
+                             (struct text){(const char *)until, sizeof *until});
 }
 
 int lmdb_until_delete(const struct lmdb_view *view, const struct lmdb_key *value)

@@ -86,12 +86,11 @@ int lmdb_record_find(const struct lmdb_view *view, const struct lmdb_key *key, u
 bool lmdb_record_is_whole(const struct lmdb_record *record, uint64_t identity,
                           const struct lmdb_key *key, const char *bytes);
 /* A checksum of the key and the header, and through the header's checksum of all else. */
-uint64_t lmdb_record_seal(const struct lmdb_record *record, uint64_t identity,
+uint64_t lmdb_record_seal(const struct lmdb_header *header, uint64_t identity,
                           const struct lmdb_key *key);
-/* Call it in a write transaction, which sets the rest of the header. `record` may be NULL; its
- * bytes are left out. */
+/* Call it in a write transaction. Sets the header's transaction and checksum. */
 int lmdb_record_write(const struct lmdb_view *view, const struct lmdb_key *key,
-                      struct lmdb_header header, struct text bytes, struct lmdb_record *record);
+                      struct lmdb_header *header, struct text bytes);
 int lmdb_record_delete(const struct lmdb_view *view, const struct lmdb_key *key);
 
 /* An older one: or the format's record is damaged. */

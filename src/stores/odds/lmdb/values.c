@@ -145,31 +145,21 @@ struct look {
 };
 
 static uint64_t writer_of(const struct lmdb_index *index, enum odds_kind kind, enum sport sport,
-                          const struct event_id *event)
+                          const struct event_id *event, int64_t *deadline_ms)
 {
     struct lmdb_entry wanted = lmdb_entry_of(kind, sport, event, 0);
     const struct lmdb_entry *entry = lmdb_index_find(index, &wanted);
-    bool stored = entry != NULL && lmdb_index_deadline(index, entry) != LMDB_EXPIRED;
-    return stored ? entry->transaction : 0;
-}
-
-static int64_t deadline_of(const struct lmdb_index *index, const struct lmdb_lookup *lookup)
-{
-    enum odds_kind kind = lookup->event == NULL ? ODDS_CATALOG : ODDS_MARKETS;
-    struct lmdb_entry wanted = lmdb_entry_of(kind, lookup->sport, lookup->event, 0);
-    if (index->next_deadline_ms == 0)
-        return 0;
-    const struct lmdb_entry *entry = lmdb_index_find(index, &wanted);
-    return entry == NULL ? 0 : lmdb_index_deadline(index, entry);
+    *deadline_ms = entry == NULL ? 0 : lmdb_index_deadline(index, entry);
+    return entry == NULL || *deadline_ms == LMDB_EXPIRED ? 0 : entry->transaction;
 }
 
 static void list_events(const struct lmdb_index *index, enum sport sport, struct buffer *events)
 {
     for (size_t i = 0; i < lmdb_index_count(index); i++) {
-        struct lmdb_entry entry = lmdb_index_at(index, i);
-        if (entry.kind == ODDS_MARKETS && entry.sport == sport && entry.transaction != 0 &&
-            !lmdb_index_has_expired(index, i))
-            buffer_append(events, &entry.event, sizeof entry.event);
+        const struct lmdb_entry *entry = lmdb_index_at(index, i);
+        if (entry->kind == ODDS_MARKETS && entry->sport == sport && entry->transaction != 0 &&
+            lmdb_index_deadline(index, entry) != LMDB_EXPIRED)
+            buffer_append(events, &entry->event, sizeof entry->event);
     }
 }
 
@@ -211,10 +201,10 @@ static void begin_body(void *context)
     lookup->transaction = index->transaction;
     expire(look->values, now_ms); /* before the index is asked */
     lookup->versions.stamp = stamp_of(look->values, lookup->transaction);
-    lookup->catalog = writer_of(index, ODDS_CATALOG, lookup->sport, NULL);
+    lookup->catalog = writer_of(index, ODDS_CATALOG, lookup->sport, NULL, &lookup->deadline_ms);
     if (lookup->event != NULL)
-        lookup->odds = writer_of(index, ODDS_MARKETS, lookup->sport, lookup->event);
-    lookup->deadline_ms = deadline_of(index, lookup);
+        lookup->odds =
+            writer_of(index, ODDS_MARKETS, lookup->sport, lookup->event, &lookup->deadline_ms);
     if (lookup->events != NULL)
         list_events(index, lookup->sport, lookup->events);
 }
