@@ -5,38 +5,43 @@
 
 #include "stores/odds_engine.h"
 
+#define WORDS_MAX 16U /* of a line */
+
 /* ---- commands -------------------------------------------------------------------------------- */
 
-void redis_command_begin(struct buffer *out, size_t words)
+/* A line of the protocol that begins an array or a string. */
+static void append_size(struct buffer *out, char type, size_t size)
 {
-    buffer_append_char(out, '*');
-    buffer_append_u64(out, words);
+    buffer_append_char(out, type);
+    buffer_append_u64(out, size);
     buffer_append(out, "\r\n", 2);
 }
 
-void redis_command_word(struct buffer *out, struct text word)
+void redis_command_words(struct buffer *out, const struct text *words, size_t count)
 {
-    buffer_append_char(out, '$');
-    buffer_append_u64(out, word.size);
-    buffer_append(out, "\r\n", 2);
-    buffer_append_text(out, word);
-    buffer_append(out, "\r\n", 2);
+    append_size(out, '*', count);
+    for (size_t i = 0; i < count; i++) {
+        append_size(out, '$', words[i].size);
+        buffer_append_text(out, words[i]);
+        buffer_append(out, "\r\n", 2);
+    }
 }
 
 void redis_command(struct buffer *out, const char *format, ...)
 {
     char line[REDIS_LINE_MAX + 1];
-    size_t words = 1;
+    struct text words[WORDS_MAX];
+    size_t count = 0;
     va_list arguments;
     va_start(arguments, format);
     int size = vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     CHECK(size >= 0 && (size_t)size < sizeof line);
-    for (const char *at = line; (at = strchr(at, ' ')) != NULL; at++)
-        words++;
-    redis_command_begin(out, words);
-    for (struct text rest = text_of(line); rest.at != NULL;)
-        redis_command_word(out, text_cut(&rest, ' '));
+    for (struct text rest = text_of(line); rest.at != NULL; count++) {
+        CHECK(count < WORDS_MAX);
+        words[count] = text_cut(&rest, ' ');
+    }
+    redis_command_words(out, words, count);
 }
 
 void redis_command_probe(struct buffer *out, const char *prefix)
@@ -46,11 +51,10 @@ void redis_command_probe(struct buffer *out, const char *prefix)
 
 void redis_command_auth(struct buffer *out, const struct redis_location *location)
 {
-    redis_command_begin(out, location->user != NULL ? 3 : 2);
-    redis_command_word(out, TEXT("AUTH"));
-    if (location->user != NULL)
-        redis_command_word(out, text_of(location->user));
-    redis_command_word(out, text_of(location->password));
+    struct text user = text_of(location->user), password = text_of(location->password);
+    bool has_user = location->user != NULL;
+    const struct text words[] = {TEXT("AUTH"), has_user ? user : password, password};
+    redis_command_words(out, words, has_user ? 3 : 2);
 }
 
 /* Cuts one command off `commands`, which this file has written. `name`: its first word. */

@@ -4,11 +4,10 @@
 #include "stores/odds/redis/location.h"
 #include "stores/odds/redis/reply.h"
 
-/* Begins a command of so many words, which follow by redis_command_word. */
-void redis_command_begin(struct buffer *out, size_t words);
-void redis_command_word(struct buffer *out, struct text word);
-/* Writes a whole command: its words, with one space between two. So no argument has a space. At
- * most REDIS_LINE_MAX bytes. */
+/* Writes a command of these words. */
+void redis_command_words(struct buffer *out, const struct text *words, size_t count);
+/* The same of a line of words, with one space between two. So no argument has a space. At most
+ * REDIS_LINE_MAX bytes. */
 #define REDIS_LINE_MAX 1024
 void redis_command(struct buffer *out, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Asks for a key that never exists, as event 0 is the id of none: one reply, in a cluster perhaps a

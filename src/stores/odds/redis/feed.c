@@ -22,13 +22,10 @@ static void append_renewal(struct buffer *out, const char *key, const struct odd
     char hex[2 * DIGEST_SHA1_SIZE], milliseconds[16];
     hex_write(hex, change->renewed, sizeof change->renewed);
     (void)snprintf(milliseconds, sizeof milliseconds, "%" PRIu32 "000", change->expires_s);
-    redis_command_begin(out, 6);
-    redis_command_word(out, TEXT("EVAL"));
-    redis_command_word(out, text_of(redis_renewal_script));
-    redis_command_word(out, TEXT("1"));
-    redis_command_word(out, text_of(key));
-    redis_command_word(out, (struct text){hex, sizeof hex});
-    redis_command_word(out, text_of(milliseconds));
+    const struct text words[] = {TEXT("EVAL"),      text_of(redis_renewal_script),
+                                 TEXT("1"),         text_of(key),
+                                 {hex, sizeof hex}, text_of(milliseconds)};
+    redis_command_words(out, words, sizeof words / sizeof words[0]);
 }
 
 static void append_change(struct buffer *out, const char *prefix, const struct odds_change *change)
@@ -43,16 +40,15 @@ static void append_change(struct buffer *out, const char *prefix, const struct o
         redis_command(out, "UNLINK %s", key.text);
         return;
     }
-    redis_command_begin(out, change->expires_s > 0 ? 5 : 3);
-    redis_command_word(out, TEXT("SET"));
-    redis_command_word(out, text_of(key.text));
-    redis_command_word(out, (struct text){change->bytes, change->size});
-    if (change->expires_s > 0) {
-        char milliseconds[16];
+    char milliseconds[16] = "";
+    if (change->expires_s > 0)
         (void)snprintf(milliseconds, sizeof milliseconds, "%" PRIu32 "000", change->expires_s);
-        redis_command_word(out, TEXT("PX"));
-        redis_command_word(out, text_of(milliseconds));
-    }
+    const struct text words[] = {TEXT("SET"),
+                                 text_of(key.text),
+                                 {change->bytes, change->size},
+                                 TEXT("PX"),
+                                 text_of(milliseconds)};
+    redis_command_words(out, words, change->expires_s > 0 ? 5 : 3);
 }
 
 /* The replies to append_changes of so many changes. A transaction has replies to MULTI and EXEC

@@ -31,18 +31,15 @@ static void append_command(struct buffer *out, const char *prefix, const struct 
 {
     const uint32_t numbers[] = {lease->window_seconds, lease->limit,      lease->demand,
                                 lease->since,          lease->since_used, lease->since_spent};
-    size_t count = sizeof numbers / sizeof numbers[0];
+    enum { COUNT = sizeof numbers / sizeof numbers[0] };
     struct redis_key key;
+    char digits[COUNT][20];
     (void)snprintf(key.text, sizeof key.text, "%srate:%s", prefix, lease->client);
-    redis_command_begin(out, 4 + count);
-    redis_command_word(out, TEXT("EVAL"));
-    redis_command_word(out, text_of(redis_lease_script));
-    redis_command_word(out, TEXT("1"));
-    redis_command_word(out, text_of(key.text));
-    for (size_t i = 0; i < count; i++) {
-        char digits[20];
-        redis_command_word(out, (struct text){digits, decimal_write(digits, numbers[i])});
-    }
+    struct text words[4 + COUNT] = {TEXT("EVAL"), text_of(redis_lease_script), TEXT("1"),
+                                    text_of(key.text)};
+    for (size_t i = 0; i < COUNT; i++)
+        words[4 + i] = (struct text){digits[i], decimal_write(digits[i], numbers[i])};
+    redis_command_words(out, words, 4 + COUNT);
 }
 
 /* ---- the reply ------------------------------------------------------------------------------- */
