@@ -68,7 +68,6 @@ struct waiting {
     struct wait_group *leading; /* while its leader is judged, until that takes the lead */
     struct wait_groups busy;
     struct wait_groups groups;
-    size_t count;
     uint64_t epoch; /* of the rights, as of the last tick; 0: not known */
     bool in_doubt;  /* the store could not confirm something */
     uint64_t ticks; /* ticks done */
@@ -182,7 +181,6 @@ static void remove_pending(struct pending_poll *pending)
     LIST_REMOVE(pending, in_slot);
     group->count--;
     relaxed_subtract(&waiting->options.sports->waiting, 1);
-    waiting->count--;
     end_when_empty(waiting, group);
 }
 
@@ -308,7 +306,6 @@ bool waiting_park(struct waiting *waiting, const struct wait_subject *what,
     pending->round = group->round;
     TAILQ_INSERT_TAIL(&group->resting, pending, in_group);
     group->count++;
-    waiting->count++;
     /* Until now this thread did not listen, so its answer may have been replaced unnoticed. */
     bool first = start_ticking(waiting);
     if (tick <= waiting->ticks)
@@ -479,7 +476,7 @@ static void on_tick(uv_timer_t *timer)
     struct waiting *waiting = timer->data;
     uint64_t now = now_ms(waiting);
     uint64_t tick = now / TICK_MS;
-    if (waiting->count == 0) {
+    if (TAILQ_EMPTY(&waiting->groups)) {
         stop_ticking(waiting);
         return;
     }
@@ -531,7 +528,7 @@ static void on_closed(uv_handle_t *handle)
 void waiting_destroy(struct waiting **waiting)
 {
     struct waiting *mine = memory_take(waiting);
-    CHECK(mine->count == 0 && TAILQ_EMPTY(&mine->groups));
+    CHECK(TAILQ_EMPTY(&mine->groups));
     if (uv_is_active((uv_handle_t *)&mine->tick))
         stop_ticking(mine);
     uv_close((uv_handle_t *)&mine->tick, on_closed);
