@@ -815,11 +815,6 @@ struct sports_cache *sports_cache_create(struct sports *sports, struct mailbox *
     return cache;
 }
 
-static void free_cache(void *cache)
-{
-    memory_free(cache);
-}
-
 void sports_cache_destroy(struct sports_cache **cache)
 {
     struct sports_cache *mine = memory_take(cache);
@@ -840,5 +835,5 @@ void sports_cache_destroy(struct sports_cache **cache)
     event_table_free(&mine->events);
     for (int i = 0; i < SPORT_COUNT; i++)
         entry_release(&mine->catalogs[i].entry);
-    http_deferral_queue_close(&mine->pending, free_cache, mine);
+    http_deferral_queue_close(&mine->pending, memory_free, mine);
 }
