@@ -128,17 +128,12 @@ struct rate_limiter *rate_limiter_create(const struct rate_limiter_options *opti
     return limiter;
 }
 
-static void free_limiter(void *limiter)
-{
-    memory_free(limiter);
-}
-
 void rate_limiter_destroy(struct rate_limiter **limiter)
 {
     struct rate_limiter *mine = memory_take(limiter);
     if (mine == NULL)
         return;
-    http_deferral_queue_close(&mine->pending, free_limiter, mine);
+    http_deferral_queue_close(&mine->pending, memory_free, mine);
 }
 
 const struct metric rate_limiter_metrics[] = {
