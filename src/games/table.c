@@ -166,6 +166,14 @@ static size_t rank(const struct games_table *table, struct text id, bool also_eq
     return low;
 }
 
+static const struct games_game *find(const struct games_table *table, struct text id)
+{
+    size_t at = rank(table, id, false);
+    return at < table->game_count && text_equals(text_of(table->games[at].id), id)
+               ? &table->games[at]
+               : NULL;
+}
+
 bool games_table_add_policy(void *context, const void *object)
 {
     const struct game_policy_record *record = object;
@@ -180,10 +188,9 @@ bool games_table_add_policy(void *context, const void *object)
         return true;
     policy->allowed = memory_alloc_zeroed(table->game_count / 64 + 1, sizeof policy->allowed[0]);
     while (rest.size > 0) {
-        struct text id = text_cut(&rest, '\n');
-        size_t at = rank(table, id, false);
-        if (at < table->game_count && text_equals(text_of(table->games[at].id), id))
-            policy->allowed[at / 64] |= (uint64_t)1 << (at % 64);
+        const struct games_game *game = find(table, text_cut(&rest, '\n'));
+        if (game != NULL)
+            policy->allowed[game->number / 64] |= (uint64_t)1 << (game->number % 64);
     }
     return true;
 }
@@ -247,14 +254,6 @@ static bool is_seen(const struct games_game *game, const uint64_t *allowed, bool
 {
     return game->provider->record.sandbox == sandbox &&
            (allowed == NULL || ((allowed[game->number / 64] >> (game->number % 64)) & 1) != 0);
-}
-
-static const struct games_game *find(const struct games_table *table, struct text id)
-{
-    size_t at = rank(table, id, false);
-    return at < table->game_count && text_equals(text_of(table->games[at].id), id)
-               ? &table->games[at]
-               : NULL;
 }
 
 const struct games_game *games_table_find(const struct games_table *table, const char *customer_id,
