@@ -458,7 +458,8 @@ static void look_at_line(void *context, int64_t time_ms, struct text sent)
         published->time_ms = time_ms;
         published->reading.lost = published->reading.cut = 0;
         buffer_clear(published->document);
-        buffer_append(published->document, change->bytes, change->size);
+        if (change->bytes != NULL)
+            buffer_append(published->document, change->bytes, change->size);
     }
     feed_line_free(&line);
 }
