@@ -451,9 +451,8 @@ static void look_at_line(void *context, int64_t time_ms, struct text sent)
     feed_line_read(&line, sent, 0);
     for (size_t i = 0; i < line.count; i++) {
         const struct odds_change *change = &line.changes[i];
-        bool withdraws_sport = change->kind == ODDS_CATALOG && change->bytes == NULL;
         if (change->sport != target->sport ||
-            (!event_id_equals(&change->event, &target->event) && !withdraws_sport))
+            (!event_id_equals(&change->event, &target->event) && !feed_withdraws_sport(change)))
             continue;
         published->time_ms = time_ms;
         published->reading.lost = published->reading.cut = 0;

@@ -22,9 +22,14 @@
 #define FEED_TOGETHER_MAX 4096U
 #define FEED_LINE_ID_MAX 256U /* bytes, as written */
 
+/* A line withdraws a catalog with all odds of its sport. */
+static inline bool feed_withdraws_sport(const struct odds_change *change)
+{
+    return change->kind == ODDS_CATALOG && change->bytes == NULL;
+}
+
 struct feed_line {
-    /* In their order; documents are slices of the text. A catalog without bytes is withdrawn with
-     * all odds of its sport. */
+    /* In their order; documents are slices of the text. */
     struct odds_change *changes;
     struct odds_change only;               /* where they are when there is one */
     size_t count;                          /* 0: refused */

@@ -401,7 +401,7 @@ static bool make_publication(struct stream *stream, struct item *item)
     }
     for (size_t i = 0; i < item->line.count && status == STATUS_OK; i++) {
         const struct odds_change *change = &item->line.changes[i];
-        if (change->kind == ODDS_CATALOG && change->bytes == NULL)
+        if (feed_withdraws_sport(change))
             status = feed_publication_withdraw_sport(changes, stream->options.store, change->sport,
                                                      &error);
         else
