@@ -249,7 +249,7 @@ uint64_t stamp_of(struct odds_store *store)
     enum status status = odds_store_stamp(store, &stamp);
     /* On a busy machine the answer that confirms the stamp may be late. */
     while (!engine->asks && status == STATUS_PENDING && clock_monotonic_ms() < until_ms) {
-        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        clock_pause_ns(1000000);
         status = odds_store_stamp(store, &stamp);
     }
     assert_int_equal(status, engine->asks ? STATUS_PENDING : STATUS_OK);
