@@ -1,5 +1,5 @@
-/* The table of refusals; see refusals.h. Each row is in a hash chain, and in one queue by time whose
- * oldest row is reused. */
+/* The table of refusals; see refusals.h. Each row is in a hash chain, and in one queue by time, of
+ * which the oldest row is reused. */
 #include "api/refusals.h"
 
 #include <sys/queue.h>

@@ -547,9 +547,9 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
     log_batch_emit(log, LOG_INFO, "request", fields);
 }
 
-/* Of a known customer. */
-static void count_usage(struct service *service, const struct http_outcome *outcome,
-                        const struct judged *judged)
+/* Counts the request, and its refusal, for the customer who sent it. */
+static void count_for_customer(struct service *service, const struct http_outcome *outcome,
+                               const struct judged *judged)
 {
     struct remembered *remembered = outcome->request->connection_user;
     const struct route *route = judged->match.route;
@@ -582,7 +582,7 @@ static void finished(void *context, const struct http_outcome *outcome)
                                              : COUNTED_WAITED_ERROR,
                     1);
     if (judged != NULL && judged->caller.of.customer_id[0] != '\0')
-        count_usage(service, outcome, judged);
+        count_for_customer(service, outcome, judged);
     if (log_enabled(service->log, LOG_INFO))
         log_request(service->access_log, outcome, judged, route);
 }

@@ -1,10 +1,9 @@
 /*
- * A list under a mutex and an eventfd that the loop polls. Delivery takes the whole list at once and
- * walks it without the lock.
+ * A list under a mutex and an eventfd that the loop polls. Delivery takes the whole list at once
+ * and walks it without the lock.
  *
  * It is no uv_async_t: libuv 1.44 (Debian 12) lets the receiver spin and yield until the sender is
- * back from waking it, and on one processor it is the receiver that keeps the sender from going on,
- * for milliseconds where the sender has a low priority.
+ * back from waking it, and on one processor it is the receiver that keeps the sender from going on.
  */
 #include "base/mailbox.h"
 

@@ -72,7 +72,7 @@ static const char *require_backup(const struct command_line *line, struct platfo
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-/* From one schema to the other; `backup`: its path, or NULL: none was made. */
+/* Says from which schema the store came to which; `backup`: its path, or NULL: none was made. */
 static void print_migrated(const struct command_line *line, uint32_t before, uint32_t after,
                            const char *backup, bool key_made)
 {

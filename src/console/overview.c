@@ -73,9 +73,9 @@ enum status console_refusals(struct console_call *call, struct error *error)
     struct refused list[REFUSALS_SHOWN];
     struct customer_view customer;
     const char *of = call->id[0] != '\0' ? call->id : NULL;
-    enum status status = of == NULL
-                             ? STATUS_OK
-                             : resource_get(&customer_resource, call->store, of, &customer, error);
+    enum status status = STATUS_OK;
+    if (of != NULL)
+        status = resource_get(&customer_resource, call->store, of, &customer, error);
     if (status != STATUS_OK)
         return status;
     size_t count =

@@ -111,8 +111,8 @@ field_setter field_set_expiry;
 /* Puts a text into a char[], when it is UTF-8 without control characters that fits with its NUL. */
 field_setter field_set_text;
 
-/* Sets a char[GAME_LIST_SIZE], which a field_list is of, to codes of countries between commas: where
- * a game, or the games of a provider, must not be offered. */
+/* Sets a char[GAME_LIST_SIZE], which a field_list is of, to codes of countries between commas:
+ * where a game, or the games of a provider, must not be offered. */
 field_setter field_set_countries;
 
 /* Set a bool, by yes or no; by on or off as well. */

@@ -42,7 +42,7 @@ enum ledger_operation { LEDGER_DEBIT, LEDGER_CREDIT, LEDGER_ROLLBACK, LEDGER_BAL
 #define WALLET_OPERATION_COUNT 4 /* with BALANCE */
 extern const struct enum_names ledger_operations, ledger_outcomes;
 const char *ledger_operation_name(enum ledger_operation operation); /* "DEBIT" */
-/* Reads those that are kept. */
+/* Reads the name of an operation that the ledger keeps. */
 MUST_CHECK bool ledger_operation_parse(struct text name, enum ledger_operation *operation);
 
 enum ledger_outcome {

@@ -58,8 +58,8 @@ struct block_record {
 
 extern const struct record_table block_table;
 
-/* The id of a block of a customer's reference, the customer's own or the operator's. Cut off where a
- * text is longer than those of a record. */
+/* Writes the id of a block of a customer's reference, the customer's own or the operator's. It is
+ * cut off where a text is longer than those of a record. */
 void block_name(char id[BLOCK_ID_SIZE], const char *customer_id, const char *reference, bool own);
 bool block_is_own(const struct block_record *record);
 

@@ -41,8 +41,8 @@ struct odds_store_options {
  *
  * While an open store cannot be used, every call returns STATUS_UNAVAILABLE, the reason is logged
  * once, and the engine tries again in the background, at least once a second. It also notices a
- * store that is replaced on disk under its path. A patient store is opened even if it cannot be used
- * at first. Then only STATUS_INVALID is returned.
+ * store that is replaced on disk under its path. A patient store is opened even if it cannot be
+ * used at first. Then only STATUS_INVALID is returned.
  *
  * With `create` or `patient`, a new embedded store is begun in the place of a damaged one, which is
  * logged (docs/decisions/embedded-odds.md). If `error` was empty, it then says so although the

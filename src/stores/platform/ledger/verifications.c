@@ -20,7 +20,7 @@ void verification_set_reason(struct verification_record *record, const char *rea
     record->reason[size] = '\0';
 }
 
-/* Writes it for the audit trail, as a record that was added. */
+/* Writes the verification for the audit trail, as a record that was added. */
 static void write_after(struct buffer *after, const struct verification_record *record)
 {
     struct json_writer json = {.out = after};
