@@ -12,6 +12,8 @@ import socket
 import threading
 import time
 
+from redis_store import eventually
+
 LENGTH_MAX = 64 * 1024 * 1024
 
 
@@ -24,6 +26,8 @@ class _Connection:
         self.waiting = []
         self.held = False
         self.buffer = b""
+
+    def start(self):
         threading.Thread(target=self._run, daemon=True).start()
 
     def send(self, answer):
@@ -171,7 +175,9 @@ class FakeRedis:
                         peer.sendall(self.greeting)
                     except OSError:
                         pass
-                self.connections.append(_Connection(self, peer))
+                connection = _Connection(self, peer)
+                self.connections.append(connection)
+                connection.start()  # last: whoever it answers may look for it at once
 
     def forget(self, connection):
         with self._lock:
@@ -183,11 +189,8 @@ class FakeRedis:
             connection.close()
 
     def find(self):
-        """The one that tracks."""
-        for connection in list(self.connections):
-            if connection.tracks:
-                return connection
-        return None
+        """The one that tracks, once there is one."""
+        return eventually(lambda: next((one for one in list(self.connections) if one.tracks), None))
 
     def hold(self):
         self.find().hold(True)
