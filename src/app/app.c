@@ -91,7 +91,7 @@ struct app {
     size_t silent_count; /* workers that have not answered the watchdog yet */
     bool silence_logged; /* and /live says so */
     bool loaded;         /* all stores could be used once */
-    uint16_t ports[WORKER_LISTENERS];
+    uint16_t ports[LISTENERS];
     bool draining;
     struct reading *reading; /* the configuration again; NULL: none is under way */
     bool reload_waits;       /* for that, or for the workers to be there */
@@ -528,38 +528,23 @@ static void raise_descriptor_limit(struct app *app)
                   LOG_INTEGER("descriptors", limit.rlim_cur), LOG_INTEGER("needed", wanted));
 }
 
-/* An address that cannot be had is given up for another. */
-static enum status name_setting(enum status status, enum listener listener, struct error *error)
-{
-    static const char *const settings[LISTENERS] = {
-        [LISTENER_CUSTOMERS] = "[server] listen, or CROUPIER_SERVER_LISTEN,",
-        [LISTENER_PROVIDERS] = "[provider] listen, or CROUPIER_PROVIDER_LISTEN,",
-        [LISTENER_OPERATOR] = "[operator] listen, or CROUPIER_OPERATOR_LISTEN,",
-    };
-    if (status != STATUS_OK)
-        error_append(error, "; %s gives it another address", settings[listener]);
-    return status;
-}
-
-/* The listening socket of a worker, in the order in which a handover passes them; -1: none was
- * passed. */
-static int *socket_of(const struct app *app, size_t worker, size_t listener)
+/* The listening socket of a thread, in the order in which a handover passes them; -1: there is
+ * none. The operator's is the main thread's. */
+static int *socket_of(const struct app *app, size_t thread, enum listener listener)
 {
     static int none = -1;
-    size_t each = app->sockets.providers ? 2 : 1;
-    return listener < each ? &app->sockets.descriptors[worker * each + listener] : &none;
+    const struct handover_sockets *sockets = &app->sockets;
+    size_t each = sockets->providers ? 2 : 1;
+    if (listener == LISTENER_OPERATOR)
+        return &sockets->descriptors[handover_count(sockets) - 1];
+    return listener < each ? &sockets->descriptors[thread * each + listener] : &none;
 }
 
-static int *operator_socket(const struct app *app)
-{
-    return &app->sockets.descriptors[handover_count(&app->sockets) - 1];
-}
-
-/* Makes the listening sockets, or takes those of the server that started this process; the
- * operator's is made later. */
-static enum status get_sockets(struct app *app, bool providers, struct error *error)
+/* Makes room for the listening sockets, or takes those of the server that started this process. */
+static enum status get_sockets(struct app *app, struct error *error)
 {
     struct handover_sockets *sockets = &app->sockets;
+    const bool providers = app->config->provider_listen.text[0] != '\0';
     if (app->options->takes_over) {
         enum status status = handover_receive(sockets, error);
         if (status != STATUS_OK)
@@ -578,27 +563,34 @@ static enum status get_sockets(struct app *app, bool providers, struct error *er
 static enum status open_listeners(struct app *app, struct error *error)
 {
     const struct config *config = app->config;
-    const struct listen_address *const addresses[WORKER_LISTENERS] = {&config->listen,
-                                                                      &config->provider_listen};
-    const bool takes_over = app->options->takes_over;
-    const size_t count = config->provider_listen.text[0] != '\0' ? 2 : 1;
-    enum status status = get_sockets(app, count == 2, error);
-    if (status != STATUS_OK)
-        return status;
-    for (size_t i = 0; i < count; i++) {
-        const struct listen_address *at = addresses[i];
-        for (size_t j = 0; j < config->threads && status == STATUS_OK; j++) {
+    const struct {
+        const struct listen_address *at;
+        size_t threads;
+        const char *setting;
+    } listeners[LISTENERS] = {
+        [LISTENER_CUSTOMERS] = {&config->listen, config->threads,
+                                "[server] listen, or CROUPIER_SERVER_LISTEN,"},
+        [LISTENER_PROVIDERS] = {&config->provider_listen,
+                                app->sockets.providers ? config->threads : 0,
+                                "[provider] listen, or CROUPIER_PROVIDER_LISTEN,"},
+        [LISTENER_OPERATOR] = {&config->operator_listen, 1,
+                               "[operator] listen, or CROUPIER_OPERATOR_LISTEN,"},
+    };
+    enum status status = STATUS_OK;
+    for (enum listener i = LISTENER_CUSTOMERS; i < LISTENERS && status == STATUS_OK; i++) {
+        const struct listen_address *at = listeners[i].at;
+        for (size_t j = 0; j < listeners[i].threads && status == STATUS_OK; j++) {
             int *descriptor = socket_of(app, j, i);
-            status = takes_over
+            status = app->options->takes_over
                          ? http_listen_check(at->host, at->port, *descriptor, &app->ports[i], error)
-                         : http_listen(at->host, at->port, config->threads > 1, descriptor,
+                         : http_listen(at->host, at->port, listeners[i].threads > 1, descriptor,
                                        &app->ports[i], error);
         }
-        if (status != STATUS_OK && !takes_over)
-            return name_setting(status, (enum listener)i, error);
+        if (status != STATUS_OK && app->options->takes_over)
+            error_prefix(error, "a listening address has changed, which needs a restart");
+        else if (status != STATUS_OK)
+            error_append(error, "; %s gives it another address", listeners[i].setting);
     }
-    if (status != STATUS_OK)
-        error_prefix(error, "a listening address has changed, which needs a restart");
     return status;
 }
 
@@ -657,7 +649,8 @@ static void start_workers(struct app *app)
         size_t i = app->worker_count;
         const struct worker_options options = {
             .index = i,
-            .listeners = {*socket_of(app, i, 0), *socket_of(app, i, 1)},
+            .listeners = {*socket_of(app, i, LISTENER_CUSTOMERS),
+                          *socket_of(app, i, LISTENER_PROVIDERS)},
             .config = config,
             .tls = app->tls,
             .shared = &app->shared,
@@ -683,30 +676,28 @@ static void watch_signals(struct app *app)
     }
 }
 
-static void announce_listener(const struct app *app, const char *name, const char *host,
-                              uint16_t port, enum listener listener)
+static void announce_listener(const struct app *app, const char *name,
+                              const struct listen_address *at, enum listener listener)
 {
-    char address[96];
-    (void)snprintf(address, sizeof address, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
+    struct buffer address = {0};
+    if (at->text[0] == '\0')
+        return;
+    config_append_address(&address, at->host, app->ports[listener]);
     log_event(app->log, LOG_INFO, "listening", LOG_STRING("listener", name),
-              LOG_STRING("address", address),
+              LOG_TEXT("address", buffer_text(&address)),
               LOG_INTEGER("threads", listener == LISTENER_OPERATOR ? 1 : app->config->threads),
               LOG_STRING("scheme", app->tls.of[listener] != NULL ? "https" : "http"));
+    buffer_free(&address);
 }
 
 static void announce(struct app *app)
 {
     const struct config *config = app->config;
-    const uint16_t operator_port = operator_listener_port(app->operator_listener);
-    announce_listener(app, "operator", config->operator_listen.host, operator_port,
-                      LISTENER_OPERATOR);
-    if (config->provider_listen.text[0] != '\0')
-        announce_listener(app, "provider", config->provider_listen.host,
-                          app->ports[LISTENER_PROVIDERS], LISTENER_PROVIDERS);
-    announce_listener(app, "public", config->listen.host, app->ports[LISTENER_CUSTOMERS],
-                      LISTENER_CUSTOMERS);
+    announce_listener(app, "operator", &config->operator_listen, LISTENER_OPERATOR);
+    announce_listener(app, "provider", &config->provider_listen, LISTENER_PROVIDERS);
+    announce_listener(app, "public", &config->listen, LISTENER_CUSTOMERS);
     const struct app_ports ports = {.customers = app->ports[LISTENER_CUSTOMERS],
-                                    .operator= operator_port,
+                                    .operator= app->ports[LISTENER_OPERATOR],
                                     .providers = app->ports[LISTENER_PROVIDERS]};
     if (app->options->ready != NULL)
         app->options->ready(app->options->context, &ports);
@@ -801,17 +792,19 @@ static enum status start(struct app *app, struct error *error)
     const struct config *config = app->config;
     const bool every[LISTENERS] = {true, true, true};
     raise_descriptor_limit(app);
-    enum status status = open_listeners(app, error);
+    enum status status = get_sockets(app, error);
     if (status == STATUS_OK)
         status = read_tls(config, every, &app->tls, error);
     if (status == STATUS_OK && config->launch_ca_file[0] != '\0')
         status = outgoing_check_ca_file(config->launch_ca_file, error);
+    if (status == STATUS_OK)
+        status = open_listeners(app, error);
     if (status != STATUS_OK)
         return status;
     const struct operator_listener_options listener = {
         .loop = &app->loop,
         .listen = config->operator_listen,
-        .descriptor = *operator_socket(app),
+        .descriptor = *socket_of(app, 0, LISTENER_OPERATOR),
         .tls = app->tls.of[LISTENER_OPERATOR],
         .write_metrics = write_metrics,
         .why_stuck = why_stuck,
@@ -822,11 +815,7 @@ static enum status start(struct app *app, struct error *error)
         .log = app->log,
         .user_header = config->trusted_user_header,
     };
-    status = operator_listener_create(&app->operator_listener, &listener, error);
-    status = name_setting(status, LISTENER_OPERATOR, error);
-    if (status != STATUS_OK)
-        return status;
-    *operator_socket(app) = operator_listener_descriptor(app->operator_listener);
+    app->operator_listener = operator_listener_create(&listener);
     /* Starts before the stores open, so that a command can ask while they are away. */
     app->reload_socket =
         reload_socket_create(&app->loop, RELOAD_CONFIGURATION, reload, app, app->log);
@@ -843,7 +832,7 @@ static enum status start(struct app *app, struct error *error)
     app->console = console_create(&(struct console_options){
         .loop = &app->loop,
         .config = config,
-        .port = operator_listener_port(app->operator_listener),
+        .port = app->ports[LISTENER_OPERATOR],
         .platform = platform_options(app),
         .sources = {.odds = app->odds,
                     .sports = app->shared.sports,
@@ -881,7 +870,7 @@ static void take_down(struct app *app)
     usage_destroy(&app->shared.usage); /* with their last counts */
     memory_free(app->workers);
     for (size_t i = app->worker_count; i < app->sockets.threads; i++)
-        for (size_t j = 0; j < WORKER_LISTENERS; j++)
+        for (enum listener j = LISTENER_CUSTOMERS; j < LISTENER_OPERATOR; j++)
             if (*socket_of(app, i, j) > 0)
                 (void)close(*socket_of(app, i, j));
     memory_free(app->sockets.descriptors);

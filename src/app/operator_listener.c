@@ -16,8 +16,6 @@ struct operator_listener {
     struct operator_listener_options options;
     struct http_server *server;
     struct console *console; /* NULL: not yet */
-    uint16_t port;
-    int descriptor; /* the server's */
     /* The metrics are written once for all requests that one turn of the loop brings, or clients
      * that pipeline thousands of requests would keep the loop from everybody else. */
     struct buffer metrics;
@@ -84,22 +82,10 @@ static bool is_private(const char *host)
     return cidrs_contain(blocks, count, &address);
 }
 
-enum status operator_listener_create(struct operator_listener **listener_at,
-                                     const struct operator_listener_options *options,
-                                     struct error *error)
+struct operator_listener *operator_listener_create(const struct operator_listener_options *options)
 {
-    const struct listen_address *at = &options->listen;
-    int descriptor = options->descriptor;
-    uint16_t port = 0; /* not shared: no other socket is bound to it */
-    enum status status = descriptor == 0
-                             ? http_listen(at->host, at->port, false, &descriptor, &port, error)
-                             : http_listen_check(at->host, at->port, descriptor, &port, error);
-    if (status != STATUS_OK)
-        return status;
     struct operator_listener *listener = memory_alloc_zeroed(1, sizeof *listener);
     listener->options = *options;
-    listener->port = port;
-    listener->descriptor = descriptor;
     CHECK(uv_prepare_init(options->loop, &listener->turn) == 0);
     listener->turn.data = listener;
     if (!is_private(options->listen.host))
@@ -120,24 +106,13 @@ enum status operator_listener_create(struct operator_listener **listener_at,
             .context = listener,
             .log = options->log,
         },
-        descriptor);
-    *listener_at = listener;
-    return STATUS_OK;
+        options->descriptor);
+    return listener;
 }
 
 void operator_listener_set_console(struct operator_listener *listener, struct console *console)
 {
     listener->console = console;
-}
-
-uint16_t operator_listener_port(const struct operator_listener *listener)
-{
-    return listener->port;
-}
-
-int operator_listener_descriptor(const struct operator_listener *listener)
-{
-    return listener->descriptor;
 }
 
 void operator_listener_hand_over(struct operator_listener *listener)

@@ -15,8 +15,8 @@ struct operator_listener;
 
 struct operator_listener_options {
     uv_loop_t *loop;
-    struct listen_address listen; /* port 0: any free one */
-    int descriptor; /* of its socket, which listens already and is taken over; 0: it is made */
+    struct listen_address listen;
+    int descriptor; /* of its socket, which listens already and is taken over */
     void (*write_metrics)(void *context, struct buffer *out); /* a scrape */
     /* Return NULL, or a word for why this process has to be ended, or may get no requests. */
     const char *(*why_stuck)(void *context);
@@ -31,17 +31,11 @@ struct operator_listener_options {
     const char *user_header; /* [operator] trusted_user_header; borrowed */
 };
 
-MUST_CHECK enum status operator_listener_create(struct operator_listener **listener,
-                                                const struct operator_listener_options *options,
-                                                struct error *error);
+struct operator_listener *operator_listener_create(const struct operator_listener_options *options);
 
 /* From now on requests for other paths, which no page answers, are the console's, which is
  * borrowed. */
 void operator_listener_set_console(struct operator_listener *listener, struct console *console);
-
-/* The port that it has, and its socket. */
-uint16_t operator_listener_port(const struct operator_listener *listener);
-int operator_listener_descriptor(const struct operator_listener *listener);
 
 /* Another process has the socket as well: accepts no more. */
 void operator_listener_hand_over(struct operator_listener *listener);
