@@ -23,27 +23,21 @@ struct admission {
     struct refresher *policies;
     struct table_hold hold;           /* on the table */
     const struct policy_table *table; /* of the last verdict */
-    struct cidr *trusted_proxies;
-    size_t trusted_proxy_count;
+    struct cidr_list trusted_proxies;
     uint64_t proxy_changes; /* how many times the proxies were set */
 };
 
-struct admission *admission_create(struct policies *policies, const struct cidr *trusted_proxies,
-                                   size_t trusted_proxy_count)
+struct admission *admission_create(struct policies *policies, struct cidr_list trusted_proxies)
 {
     struct admission *admission = memory_alloc_zeroed(1, sizeof *admission);
     admission->policies = policies_refresher(policies);
-    admission_set_trusted_proxies(admission, trusted_proxies, trusted_proxy_count);
+    admission_set_trusted_proxies(admission, trusted_proxies);
     return admission;
 }
 
-void admission_set_trusted_proxies(struct admission *admission, const struct cidr *proxies,
-                                   size_t count)
+void admission_set_trusted_proxies(struct admission *admission, struct cidr_list trusted_proxies)
 {
-    struct cidr *copy = memory_copy(proxies, count * sizeof proxies[0]);
-    memory_free(admission->trusted_proxies);
-    admission->trusted_proxies = copy;
-    admission->trusted_proxy_count = count;
+    admission->trusted_proxies = trusted_proxies;
     admission->proxy_changes++;
 }
 
@@ -53,7 +47,6 @@ void admission_destroy(struct admission **at)
     if (admission == NULL)
         return;
     refresher_release(admission->policies, &admission->hold);
-    memory_free(admission->trusted_proxies);
     memory_free(admission);
 }
 
@@ -91,19 +84,18 @@ static bool supplied_key(const struct http_request *request, struct text *key)
 bool admission_client(const struct admission *admission, const struct http_request *request,
                       struct address *client)
 {
-    return admission_client_behind(request, admission->trusted_proxies,
-                                   admission->trusted_proxy_count, client);
+    return admission_client_behind(request, admission->trusted_proxies, client);
 }
 
-bool admission_client_behind(const struct http_request *request, const struct cidr *proxies,
-                             size_t proxy_count, struct address *client)
+bool admission_client_behind(const struct http_request *request, struct cidr_list proxies,
+                             struct address *client)
 {
     struct text lines[HTTP_FIELDS_MAX];
-    struct forwarding forwarding = {proxies, proxy_count, lines, 0};
+    size_t count = 0;
     struct text line;
     for (uint32_t at = 0; http_request_next_field(request, HTTP_FIELD_X_FORWARDED_FOR, &at, &line);)
-        lines[forwarding.line_count++] = line;
-    return client_address(&request->peer, &forwarding, client);
+        lines[count++] = line;
+    return client_address(&request->peer, proxies, lines, count, client);
 }
 
 /* ---- the connection's memory ----------------------------------------------------------------- */
@@ -143,7 +135,8 @@ static void remember(struct admission_memory *memory, uint64_t epoch, struct tex
 
 bool admission_is_proxy(const struct admission *admission, const struct address *address)
 {
-    return cidrs_contain(admission->trusted_proxies, admission->trusted_proxy_count, address);
+    return cidrs_contain(admission->trusted_proxies.blocks, admission->trusted_proxies.count,
+                         address);
 }
 
 /* The verdict on a key for this client. `key` is NULL if the table does not have it. */

@@ -66,11 +66,9 @@ struct refresher *policies_refresher(struct policies *policies);
 
 struct admission;
 
-/* Copies the trusted proxies; the owning thread can replace them later (SIGHUP). */
-struct admission *admission_create(struct policies *policies, const struct cidr *trusted_proxies,
-                                   size_t trusted_proxy_count);
-void admission_set_trusted_proxies(struct admission *admission, const struct cidr *proxies,
-                                   size_t count);
+/* Borrows the trusted proxies; the owning thread can replace them later (SIGHUP). */
+struct admission *admission_create(struct policies *policies, struct cidr_list trusted_proxies);
+void admission_set_trusted_proxies(struct admission *admission, struct cidr_list trusted_proxies);
 void admission_destroy(struct admission **admission);
 
 /* The memory of a connection: its last key and address with their verdict, so that a request on a
@@ -151,8 +149,7 @@ MUST_CHECK bool admission_client(const struct admission *admission,
                                  const struct http_request *request, struct address *client);
 /* The same behind other proxies. */
 MUST_CHECK bool admission_client_behind(const struct http_request *request,
-                                        const struct cidr *proxies, size_t proxy_count,
-                                        struct address *client);
+                                        struct cidr_list proxies, struct address *client);
 
 /* Is the scheme of an Authorization field Bearer (in any case)? Then its token. */
 MUST_CHECK bool admission_bearer(struct text authorization, struct text *token);

@@ -1,11 +1,6 @@
 /* The search in X-Forwarded-For; see client_address.h. */
 #include "admission/client_address.h"
 
-static bool is_trusted(const struct forwarding *forwarding, const struct address *address)
-{
-    return cidrs_contain(forwarding->trusted_proxies, forwarding->trusted_proxy_count, address);
-}
-
 /* Cuts the last element of a list off and returns it; `rest->at` is NULL when it was the first
  * one. */
 static struct text cut_last(struct text *rest)
@@ -18,20 +13,20 @@ static struct text cut_last(struct text *rest)
     return last;
 }
 
-bool client_address(const struct address *peer, const struct forwarding *forwarding,
-                    struct address *client)
+bool client_address(const struct address *peer, struct cidr_list trusted_proxies,
+                    const struct text *lines, size_t line_count, struct address *client)
 {
     struct address nearest = *peer;
     if (address_is_unspecified(peer)) /* the kernel no longer knew the address */
         return false;
-    bool ended = !is_trusted(forwarding, &nearest);
-    for (size_t i = forwarding->line_count; i-- > 0 && !ended;) {
-        struct text rest = forwarding->lines[i];
+    bool ended = !cidrs_contain(trusted_proxies.blocks, trusted_proxies.count, &nearest);
+    for (size_t i = line_count; i-- > 0 && !ended;) {
+        struct text rest = lines[i];
         do {
             if (address_parse_with_port(text_trim(cut_last(&rest)), &nearest) != STATUS_OK ||
                 address_is_unspecified(&nearest))
                 return false;
-            ended = !is_trusted(forwarding, &nearest);
+            ended = !cidrs_contain(trusted_proxies.blocks, trusted_proxies.count, &nearest);
         } while (rest.at != NULL && !ended);
     }
     *client = nearest;

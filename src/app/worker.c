@@ -91,8 +91,7 @@ static void start_serving(struct worker *worker)
     worker->waits = service_waits(&worker->service);
     worker->service = (struct service){
         .shared = shared,
-        .admission = admission_create(shared->policies, config->trusted_proxies.blocks,
-                                      config->trusted_proxies.count),
+        .admission = admission_create(shared->policies, config->trusted_proxies),
         .rates = rate_limiter_create(&rates),
         .account_rate = config->account_rate,
         .waits = &worker->waits,
@@ -185,8 +184,7 @@ static void reload_here(struct mail *mail)
     struct order *order = (struct order *)(void *)mail;
     struct worker *worker = order->worker;
     const struct config *config = order->config;
-    admission_set_trusted_proxies(worker->service.admission, config->trusted_proxies.blocks,
-                                  config->trusted_proxies.count);
+    admission_set_trusted_proxies(worker->service.admission, config->trusted_proxies);
     worker->service.account_rate = config->account_rate;
     const struct http_deadlines deadlines = deadlines_of(config);
     for (size_t i = 0; i < WORKER_LISTENERS; i++)

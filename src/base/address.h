@@ -17,6 +17,11 @@ struct cidr {
     uint8_t prefix;         /* 0 to 128; a v4 block /N is stored as /(96 + N) */
 };
 
+struct cidr_list {
+    struct cidr *blocks;
+    size_t count;
+};
+
 /* A bare address: "192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1". Nothing else: no port, brackets,
  * zone, space, octal or short forms. */
 MUST_CHECK enum status address_parse(struct text text, struct address *address);

@@ -24,11 +24,6 @@ struct listen_address {
     uint16_t port; /* 0: any free port (tests) */
 };
 
-struct cidr_list {
-    struct cidr *blocks;
-    size_t count;
-};
-
 struct config {
     /* [server] */
     struct listen_address listen;

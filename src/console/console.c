@@ -609,10 +609,8 @@ static void submit(struct job *job, struct http_request *request)
 
 static struct address client_of(const struct console *console, const struct http_request *request)
 {
-    const struct config *config = console->config;
     struct address client;
-    return admission_client_behind(request, config->trusted_proxies.blocks,
-                                   config->trusted_proxies.count, &client)
+    return admission_client_behind(request, console->config->trusted_proxies, &client)
                ? client
                : (struct address){{0}};
 }

@@ -85,14 +85,15 @@ static void check_walk(struct text rest)
     must_parse("2001:db8::/32", &trusted[1]);
     while (rest.at != NULL && count < LINES_MAX)
         lines[count++] = text_cut(&rest, '\n');
-    struct forwarding forwarding = {trusted, PROXIES, lines, count};
+    const struct cidr_list proxies = {trusted, PROXIES};
     struct address stranger;
     struct address proxy;
     struct address client;
     CHECK(address_parse(TEXT("192.0.2.9"), &stranger) == STATUS_OK);
     CHECK(address_parse(TEXT("10.1.2.3"), &proxy) == STATUS_OK);
-    CHECK(client_address(&stranger, &forwarding, &client) && address_equals(&client, &stranger));
-    if (client_address(&proxy, &forwarding, &client))
+    CHECK(client_address(&stranger, proxies, lines, count, &client) &&
+          address_equals(&client, &stranger));
+    if (client_address(&proxy, proxies, lines, count, &client))
         CHECK((count == 0 && address_equals(&client, &proxy)) || is_named(&client, lines, count));
 }
 

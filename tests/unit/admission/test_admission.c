@@ -34,9 +34,9 @@ static int set_up(void **state)
     (void)fake_add_legacy("203.0.113.7");
     const struct platform_store_options store = {.uri = "fake:"};
     scene->policies = policies_create(&store, 2);
-    struct cidr proxy;
+    static struct cidr proxy;
     assert_int_equal(cidr_parse(TEXT("10.0.0.0/8"), &proxy, NULL), STATUS_OK);
-    scene->admission = admission_create(scene->policies, &proxy, 1);
+    scene->admission = admission_create(scene->policies, (struct cidr_list){&proxy, 1});
     assert_true(refresher_wait_ready(policies_refresher(scene->policies), PATIENCE_MS));
     *state = scene;
     return 0;
@@ -153,9 +153,10 @@ TEST_OF(scene, a_verdict_is_recalled_until_something_it_depends_on_changes)
     assert_null(recall(scene, &late)); /* the table was not confirmed for long */
     assert_ptr_equal(recall(scene, &question), scene->policy);
 
-    struct cidr proxy;
+    static struct cidr proxy;
     assert_int_equal(cidr_parse(TEXT("192.0.2.0/24"), &proxy, NULL), STATUS_OK);
-    admission_set_trusted_proxies(scene->admission, &proxy, 1); /* the client may be another */
+    /* The client may be another now. */
+    admission_set_trusted_proxies(scene->admission, (struct cidr_list){&proxy, 1});
     assert_null(recall(scene, &question));
     assert_int_equal(judge_again(scene, &question), DENIAL_NONE);
     assert_ptr_equal(recall(scene, &question), scene->policy);
@@ -323,7 +324,7 @@ TEST_OF(scene, trusted_proxies_can_change)
     question.forwarded = &forwarded;
     question.forwarded_count = 1;
     assert_int_equal(judge_again(scene, &question), DENIAL_NONE);
-    admission_set_trusted_proxies(scene->admission, NULL, 0);
+    admission_set_trusted_proxies(scene->admission, (struct cidr_list){0});
     assert_int_equal(judge_again(scene, &question), DENIAL_ADDRESS_NOT_LISTED);
 }
 
@@ -368,7 +369,7 @@ TEST(without_any_table_nothing_is_decided)
     fake_set(&fake.open_status, STATUS_UNAVAILABLE);
     const struct platform_store_options store = {.uri = "fake:"};
     struct scene scene = {.policies = policies_create(&store, 2)};
-    scene.admission = admission_create(scene.policies, NULL, 0);
+    scene.admission = admission_create(scene.policies, (struct cidr_list){0});
     assert_false(refresher_wait_ready(policies_refresher(scene.policies), 20));
     assert_verdict(&scene, from("203.0.113.7"), DENIAL_UNAVAILABLE);
     admission_destroy(&scene.admission);

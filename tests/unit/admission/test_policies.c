@@ -159,7 +159,7 @@ TEST_WITH(a_reading_that_breaks_off_is_not_published, set_up, tear_down)
     char key[KEY_SIZE];
     (void)fake_add_key(fake_add_customer("192.0.2.0/24"), key);
     struct policies *policies = start_and_wait();
-    struct admission *admission = admission_create(policies, NULL, 0);
+    struct admission *admission = admission_create(policies, (struct cidr_list){0});
     fake_begin();
     fake.customer[0].enabled = false;
     fake.changes_status = STATUS_TIMEOUT;
@@ -182,7 +182,7 @@ TEST_WITH(uses_are_written_at_the_end_once_a_key, set_up, tear_down)
     size_t number = fake_add_key(customer, used);
     (void)fake_add_key(customer, unused);
     struct policies *policies = start_and_wait();
-    struct admission *admission = admission_create(policies, NULL, 0);
+    struct admission *admission = admission_create(policies, (struct cidr_list){0});
     int64_t began_ms = clock_wall_ms();
     for (int i = 0; i < 10; i++)
         assert_int_equal(ask(admission, "192.0.2.1", used), DENIAL_NONE);
@@ -207,7 +207,7 @@ TEST_WITH(uses_that_cannot_be_written_do_not_stop_the_end, set_up, tear_down)
     char key[KEY_SIZE];
     (void)fake_add_key(fake_add_customer("192.0.2.0/24"), key);
     struct policies *policies = start_and_wait();
-    struct admission *admission = admission_create(policies, NULL, 0);
+    struct admission *admission = admission_create(policies, (struct cidr_list){0});
     assert_int_equal(ask(admission, "192.0.2.1", key), DENIAL_NONE);
     admission_destroy(&admission);
     fake_set(&fake.query_status, STATUS_UNAVAILABLE);
@@ -226,7 +226,7 @@ struct caller {
 static void *call(void *argument)
 {
     struct caller *caller = argument;
-    struct admission *admission = admission_create(caller->policies, NULL, 0);
+    struct admission *admission = admission_create(caller->policies, (struct cidr_list){0});
     uint64_t began_ms = clock_monotonic_ms();
     while (!caller->saw_denied && clock_monotonic_ms() - began_ms < PATIENCE_MS)
         caller->saw_denied = ask(admission, "192.0.2.1", caller->key) == DENIAL_CUSTOMER_DISABLED;

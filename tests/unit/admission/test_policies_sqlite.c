@@ -35,7 +35,7 @@ static int set_up(void **state)
     assert_int_equal(platform_store_migrate(scene->store, &before, &after, &error), STATUS_OK);
     store.create = false;
     scene->policies = policies_create(&store, 5);
-    scene->admission = admission_create(scene->policies, NULL, 0);
+    scene->admission = admission_create(scene->policies, (struct cidr_list){0});
     assert_true(refresher_wait_ready(policies_refresher(scene->policies), PATIENCE_MS));
     *state = scene;
     return 0;
