@@ -53,9 +53,7 @@ struct log {
 struct log_batch {
     struct log *log;
     struct buffer lines;
-    bool json;      /* the format, as of the last flush */
-    int64_t second; /* the wall-clock second that `stamp` was made for */
-    char stamp[CLOCK_TEXT_SIZE];
+    bool json;           /* the format, as of the last flush */
     struct buffer start; /* of the last line, and what it was made of */
     int64_t start_ms;
     enum log_level start_level;
@@ -140,9 +138,16 @@ static void append_fields(struct buffer *out, const struct log_field *fields, bo
         append_field(out, field, json);
 }
 
-static void append_start(struct buffer *out, bool json, const char *stamp, enum log_level level,
-                         const char *message)
+/* At a journal the line begins with its priority: it takes "<3>" off a line, and keeps it as the
+ * priority (sd-daemon(3)). */
+static void append_start(struct buffer *out, const struct log *log, bool json, int64_t now_ms,
+                         enum log_level level, const char *message)
 {
+    static const char *const priorities[] = {"<3>", "<4>", "<6>", "<7>"};
+    char stamp[CLOCK_TEXT_SIZE];
+    clock_format_rfc3339(now_ms, stamp);
+    if (log != NULL && log->journal)
+        buffer_append_string(out, priorities[level]);
     buffer_append_text(out, json ? TEXT("{\"time\":\"") : TEXT(""));
     buffer_append_string(out, stamp);
     buffer_append_text(out, json ? TEXT("\",\"level\":\"") : TEXT(" "));
@@ -159,15 +164,6 @@ static void append_end(struct buffer *out, bool json)
     buffer_append_text(out, json ? TEXT("}\n") : TEXT("\n"));
 }
 
-/* What sd-daemon(3) says: systemd's journal takes "<3>" off a line, and keeps
- * it as the priority. */
-static void append_priority(struct buffer *out, const struct log *log, enum log_level level)
-{
-    static const char *const priorities[] = {"<3>", "<4>", "<6>", "<7>"};
-    if (log != NULL && log->journal)
-        buffer_append_string(out, priorities[level]);
-}
-
 static bool is_json(const struct log *log)
 {
     return log != NULL && relaxed_load(&log->format) == LOG_FORMAT_JSON;
@@ -176,11 +172,8 @@ static bool is_json(const struct log *log)
 static void append_line_now(struct log *log, struct buffer *out, enum log_level level,
                             const char *message, const struct log_field *fields)
 {
-    char stamp[CLOCK_TEXT_SIZE];
-    clock_format_rfc3339(clock_wall_ms(), stamp);
     bool json = is_json(log);
-    append_priority(out, log, level);
-    append_start(out, json, stamp, level, message);
+    append_start(out, log, json, clock_wall_ms(), level, message);
     append_fields(out, fields, json);
     append_end(out, json);
 }
@@ -388,7 +381,6 @@ struct log_batch *log_batch_create(struct log *log)
     struct log_batch *batch = memory_alloc_zeroed(1, sizeof *batch);
     batch->log = log;
     batch->json = is_json(log);
-    batch->second = INT64_MIN;
     return batch;
 }
 
@@ -403,29 +395,13 @@ void log_batch_destroy(struct log_batch **at)
     memory_free(batch);
 }
 
-/* The calendar is worked out once a second; in between only the milliseconds are rewritten. */
-static const char *batch_stamp(struct log_batch *batch, int64_t now)
-{
-    if (now / 1000 != batch->second) {
-        clock_format_rfc3339(now, batch->stamp);
-        batch->second = now / 1000;
-    }
-    char *milliseconds = batch->stamp + strlen("2026-11-21T04:53:17.");
-    int64_t ms = now % 1000;
-    milliseconds[0] = (char)('0' + ms / 100);
-    milliseconds[1] = (char)('0' + ms / 10 % 10);
-    milliseconds[2] = (char)('0' + ms % 10);
-    return batch->stamp;
-}
-
-/* Lines of one millisecond begin alike. */
+/* Lines of one tick of the clock begin alike. */
 static void append_batch_start(struct log_batch *batch, enum log_level level, const char *message)
 {
     int64_t now = clock_wall_coarse_ms();
     if (batch->start_ms != now || batch->start_level != level || batch->start_message != message) {
         buffer_clear(&batch->start);
-        append_priority(&batch->start, batch->log, level);
-        append_start(&batch->start, batch->json, batch_stamp(batch, now), level, message);
+        append_start(&batch->start, batch->log, batch->json, now, level, message);
         batch->start_ms = now;
         batch->start_level = level;
         batch->start_message = message;
