@@ -56,10 +56,9 @@ static void recovered(void *context, const void *table, bool first, uint64_t too
               LOG_INTEGER("took_ms", took_ms));
 }
 
-static void destroy_table(void *context, void *table)
+static void destroy_table(void *table)
 {
     struct policy_table *gone = table;
-    (void)context;
     policy_table_destroy(&gone);
 }
 

@@ -39,10 +39,9 @@ static enum status read_all(void *context, struct platform_store *store, bool al
     return status;
 }
 
-static void destroy_table(void *context, void *table)
+static void destroy_table(void *table)
 {
     struct games_table *gone = table;
-    (void)context;
     games_table_destroy(&gone);
 }
 

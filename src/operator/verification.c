@@ -166,6 +166,7 @@ struct refresher *last_verifications_create(const struct platform_store_options 
         .refresh_ms = REFRESH_MS,
         .revision = platform_verifications_revision,
         .read = read_all,
+        .destroy = memory_free,
     };
     return refresher_create(&options);
 }

@@ -113,10 +113,7 @@ static void destroy_snapshots(struct refresher *refresher, struct table_snapshot
 {
     while (snapshot != NULL) {
         struct table_snapshot *next = snapshot->next;
-        if (refresher->options.destroy != NULL)
-            refresher->options.destroy(refresher->options.context, snapshot->table);
-        else
-            memory_free(snapshot->table);
+        refresher->options.destroy(snapshot->table);
         memory_free(snapshot);
         snapshot = next;
     }

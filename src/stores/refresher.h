@@ -33,7 +33,7 @@ struct refresher_options {
     /* The table is there for the first time, or confirmed again after trouble: for the log. NULL:
      * the refresher logs `again` after trouble. */
     void (*recovered)(void *context, const void *table, bool first, uint64_t took_ms);
-    void (*destroy)(void *context, void *table); /* NULL: memory_free */
+    void (*destroy)(void *table);
     void *context;
 };
 
