@@ -219,15 +219,15 @@ int lmdb_changes_read(const struct lmdb_view *view, uint64_t transaction, struct
 /* The deadlines of what was changed. One whose value a later commit wrote again follows there. */
 static void read_untils(struct lmdb_index *index, const struct lmdb_view *view)
 {
+    size_t count;
+    const struct lmdb_entry *entry = lmdb_entries(&index->changes, &count);
     buffer_clear(&index->untils);
-    for (size_t at = 0; at < index->changes.size; at += ENTRY_SIZE) {
-        struct lmdb_entry entry;
+    for (size_t i = 0; i < count; i++, entry++) {
         int64_t deadline_ms = 0;
-        memcpy(&entry, index->changes.data + at, ENTRY_SIZE);
-        if ((entry.transaction & LMDB_UNTIL) != 0) {
+        if ((entry->transaction & LMDB_UNTIL) != 0) {
             struct lmdb_key key =
-                lmdb_key_of((enum odds_kind)entry.kind, (enum sport)entry.sport, &entry.event);
-            deadline_ms = read_deadline(index, view, &key, entry.transaction & ~LMDB_UNTIL);
+                lmdb_key_of((enum odds_kind)entry->kind, (enum sport)entry->sport, &entry->event);
+            deadline_ms = read_deadline(index, view, &key, entry->transaction & ~LMDB_UNTIL);
         }
         buffer_append(&index->untils, &deadline_ms, sizeof deadline_ms);
     }
@@ -239,12 +239,12 @@ static int follow_one(struct lmdb_index *index, const struct lmdb_view *view)
     int result = lmdb_changes_read(view, index->transaction + 1, &index->changes);
     /* All is read before anything is set, since the map may fault. */
     read_untils(index, view);
-    const int64_t *deadline_ms = (const int64_t *)(const void *)index->untils.data;
-    for (size_t at = 0; at < index->changes.size; at += ENTRY_SIZE) {
-        struct lmdb_entry entry;
-        memcpy(&entry, index->changes.data + at, ENTRY_SIZE);
-        entry.transaction &= ~LMDB_UNTIL;
-        lmdb_index_set(index, &entry, *deadline_ms++);
+    const int64_t *deadlines_ms = (const int64_t *)(const void *)index->untils.data;
+    size_t count;
+    struct lmdb_entry *entries = lmdb_entries(&index->changes, &count);
+    for (size_t i = 0; i < count; i++) {
+        entries[i].transaction &= ~LMDB_UNTIL;
+        lmdb_index_set(index, &entries[i], deadlines_ms[i]);
     }
     index->transaction += result == 0;
     return result;

@@ -24,6 +24,13 @@ struct lmdb_entry {
 _Static_assert(sizeof(struct lmdb_entry) == sizeof(struct event_id) + 2 + sizeof(uint64_t),
                "no holes, as it is stored");
 
+/* The entries that a buffer holds, and how many they are. */
+static inline struct lmdb_entry *lmdb_entries(const struct buffer *buffer, size_t *count)
+{
+    *count = buffer->size / sizeof(struct lmdb_entry);
+    return (struct lmdb_entry *)(void *)buffer->data;
+}
+
 /* Zeroed: empty. */
 struct lmdb_index {
     uint64_t transaction;     /* the index is as of this one; 0: it is to be built */

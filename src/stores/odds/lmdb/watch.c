@@ -82,16 +82,13 @@ static void on_again(uv_timer_t *timer)
 /* Values whose time was only extended by this commit are as they were. */
 static void drop_renewals(struct buffer *changes, size_t from, uint64_t commit)
 {
-    struct lmdb_entry entry;
-    size_t kept = from;
-    for (size_t at = from; at < changes->size; at += sizeof entry) {
-        memcpy(&entry, changes->data + at, sizeof entry);
-        if ((entry.transaction & LMDB_UNTIL) != 0 && (entry.transaction & ~LMDB_UNTIL) != commit)
-            continue;
-        memmove(changes->data + kept, &entry, sizeof entry);
-        kept += sizeof entry;
-    }
-    changes->size = kept;
+    size_t count, kept = from;
+    struct lmdb_entry *entries = lmdb_entries(changes, &count);
+    for (size_t i = from; i < count; i++)
+        if ((entries[i].transaction & LMDB_UNTIL) == 0 ||
+            (entries[i].transaction & ~LMDB_UNTIL) == commit)
+            entries[kept++] = entries[i];
+    changes->size = kept * sizeof *entries;
 }
 
 /* Call it in a guarded body. */
@@ -99,7 +96,7 @@ static enum status read_changes(struct lmdb_lookup *lookup, const struct lmdb_vi
 {
     struct lmdb_watch *watch = lookup->context;
     for (uint64_t next = watch->seen + 1; next <= view->transaction && !watch->all; next++) {
-        size_t from = watch->changes.size;
+        size_t from = watch->changes.size / sizeof(struct lmdb_entry);
         watch->all = view->transaction - next >= LMDB_RING ||
                      lmdb_changes_read(view, next, &watch->changes) != 0;
         drop_renewals(&watch->changes, from, next);
@@ -111,12 +108,11 @@ static enum status read_changes(struct lmdb_lookup *lookup, const struct lmdb_vi
 static void add_expired(struct lmdb_watch *watch, struct lmdb_values *values)
 {
     struct buffer expired;
-    struct lmdb_entry entry;
+    size_t count;
     lmdb_values_take_expired(values, &expired);
-    for (size_t at = 0; at < expired.size; at += sizeof entry) {
-        memcpy(&entry, expired.data + at, sizeof entry);
-        odds_store_count_expired(watch->store, (enum sport)entry.sport, 1);
-    }
+    const struct lmdb_entry *entries = lmdb_entries(&expired, &count);
+    for (size_t i = 0; i < count; i++)
+        odds_store_count_expired(watch->store, (enum sport)entries[i].sport, 1);
     buffer_append(&watch->changes, expired.data, expired.size);
     buffer_free(&expired);
     int64_t next_ms = atomic_load(&values->next_deadline_ms);
@@ -129,11 +125,11 @@ static void add_expired(struct lmdb_watch *watch, struct lmdb_values *values)
 static void report(const struct lmdb_watch *watch)
 {
     struct buffer subjects = {0};
-    struct lmdb_entry entry;
-    for (size_t at = 0; at < watch->changes.size && !watch->all; at += sizeof entry) {
-        memcpy(&entry, watch->changes.data + at, sizeof entry);
-        struct odds_subject subject = {(enum odds_kind)entry.kind, (enum sport)entry.sport,
-                                       entry.event};
+    size_t count;
+    const struct lmdb_entry *entries = lmdb_entries(&watch->changes, &count);
+    for (size_t i = 0; i < count && !watch->all; i++) {
+        struct odds_subject subject = {(enum odds_kind)entries[i].kind,
+                                       (enum sport)entries[i].sport, entries[i].event};
         buffer_append(&subjects, &subject, sizeof subject);
     }
     /* Together: the first report wakes the threads that wait for it, on this processor perhaps. */

@@ -334,8 +334,7 @@ enum status redis_publish(struct odds_store *base, const struct odds_change *cha
 /* Sends one command, or two, and waits. Frees the command. `reply` sets `replied` and `error`. */
 struct question {
     struct redis_call call; /* first */
-    unsigned replies;
-    const char *what; /* cannot be done */
+    const char *what;       /* cannot be done */
     enum status replied;
     struct error *error;
 };
@@ -349,14 +348,10 @@ static bool is_error(struct redis_call *call, const struct redis_reply *reply)
     return question->replied != STATUS_OK;
 }
 
-static enum status ask(struct redis_link *link, struct question *question, struct buffer *command,
-                       void (*reply)(struct redis_call *, unsigned, const struct redis_reply *))
+static enum status ask(struct redis_link *link, struct question *question, struct buffer *command)
 {
-    question->call = (struct redis_call){.bytes = buffer_text(command),
-                                         .replies = question->replies,
-                                         .again = question->replies == 1,
-                                         .timeout_ms = FEED_TIMEOUT_MS,
-                                         .reply = reply};
+    question->call.bytes = buffer_text(command);
+    question->call.timeout_ms = FEED_TIMEOUT_MS;
     enum status status = redis_link_ask(link, &question->call, question->what, question->error);
     buffer_free(command);
     return status == STATUS_OK ? question->replied : status;
@@ -430,7 +425,7 @@ static enum status list_pages(const struct redis_store *store, struct listing *l
                       buffer_string(&listing->cursor), pattern);
         redis_command_probe(&commands, store->prefix);
         listing->partial = false;
-        status = ask(redis_link_of(store), &listing->question, &commands, on_page);
+        status = ask(redis_link_of(store), &listing->question, &commands);
         if (listing->partial && clock_monotonic_ms() >= end_ms)
             return error_set(listing->question.error, STATUS_TIMEOUT,
                              "%s: the keys are being moved to another node of the cluster",
@@ -451,8 +446,9 @@ enum status redis_list_events(struct odds_store *base, enum sport sport, struct 
     const struct redis_store *store = redis_store_of(base);
     struct buffer start = {0};
     struct buffer pattern = {0};
-    struct listing listing = {
-        .question = {.replies = 2, .what = "cannot list the odds of a sport", .error = error}};
+    struct listing listing = {.question = {.call = {.replies = 2, .reply = on_page},
+                                           .what = "cannot list the odds of a sport",
+                                           .error = error}};
     buffer_append_format(&start, "%sodds:%s:", store->prefix, sport_key(sport));
     append_pattern(&pattern, buffer_string(&start));
     listing.start = start.size;
@@ -517,7 +513,9 @@ enum status redis_list_interest(struct odds_store *base, enum sport sport, int64
 {
     const struct redis_store *store = redis_store_of(base);
     struct interest_page page = {
-        .question = {.replies = 1, .what = "cannot list the interest in a sport", .error = error},
+        .question = {.call = {.replies = 1, .again = true, .reply = on_interest},
+                     .what = "cannot list the interest in a sport",
+                     .error = error},
         .came = INTEREST_PAGE};
     struct redis_key key = redis_key_of_interest(store->prefix, sport);
     enum status status = STATUS_OK;
@@ -526,7 +524,7 @@ enum status redis_list_interest(struct odds_store *base, enum sport sport, int64
         struct buffer commands = {0};
         redis_command(&commands, "ZREVRANGEBYSCORE %s +inf %lld WITHSCORES LIMIT %zu %d", key.text,
                       (long long)since_ms, offset, INTEREST_PAGE);
-        status = ask(redis_link_of(store), &page.question, &commands, on_interest);
+        status = ask(redis_link_of(store), &page.question, &commands);
     }
     if (status != STATUS_OK) {
         buffer_free(&page.list);

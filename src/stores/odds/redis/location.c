@@ -184,9 +184,10 @@ static bool read_net(struct redis_location *location, struct text rest, struct e
     return read_database(location, path, error);
 }
 
-static void show_hosts(struct redis_location *location, const char *scheme)
+static void show(struct redis_location *location, const char *scheme)
 {
-    buffer_append_string(&location->shown, scheme);
+    bool local = location->way == REDIS_BY_UNIX;
+    buffer_append_format(&location->shown, "%s%s", scheme, local ? location->path : "");
     for (size_t i = 0; i < location->host_count; i++) {
         const struct redis_host *host = &location->hosts[i];
         bool v6 = strchr(host->name, ':') != NULL;
@@ -195,14 +196,8 @@ static void show_hosts(struct redis_location *location, const char *scheme)
     }
     if (location->service != NULL)
         buffer_append_format(&location->shown, "/%s", location->service);
-    buffer_append_format(&location->shown, "/%u", location->database);
-}
-
-static void show_path(struct redis_location *location)
-{
-    buffer_append_format(&location->shown, "unix:%s", location->path);
-    if (location->database != 0)
-        buffer_append_format(&location->shown, "?db=%u", location->database);
+    if (!local || location->database != 0)
+        buffer_append_format(&location->shown, "%s%u", local ? "?db=" : "/", location->database);
 }
 
 static bool parse(struct redis_location *location, const char *uri, struct error *error)
@@ -230,10 +225,7 @@ static bool parse(struct redis_location *location, const char *uri, struct error
                                          : read_net(location, rest, error)) ||
         !read_options(location, options, error))
         return false;
-    if (location->way == REDIS_BY_UNIX)
-        show_path(location);
-    else
-        show_hosts(location, schemes[i].scheme.at);
+    show(location, schemes[i].scheme.at);
     return true;
 }
 
