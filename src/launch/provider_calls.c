@@ -40,13 +40,13 @@ struct provider_calls {
     struct log *log;
     struct background thread; /* it waits in libcurl; its lock guards the next three */
     struct call_list arrived;
-    size_t accepted; /* submitted and not yet delivered */
-    struct provider_calls_facts facts;
+    size_t accepted;                   /* submitted and not yet delivered */
+    struct provider_calls_facts facts; /* without the depths, which are the next two */
+    atomic_size_t in_flight, waiting;  /* the thread changes them, others read */
 
     /* the thread's own */
     struct outgoing *outgoing;
     SLIST_HEAD(, provider_lane) lanes; /* kept for good: providers are never deleted */
-    size_t in_flight, waiting;
 };
 
 const uint32_t provider_call_bounds_ms[PROVIDER_CALL_BUCKETS - 1] = {10,   50,   100,  250,
@@ -105,12 +105,6 @@ static void note(struct provider_calls *calls, struct provider_lane *lane,
     lane->failures = 0;
 }
 
-static void show_depths(struct provider_calls *calls)
-{
-    calls->facts.in_flight = calls->in_flight;
-    calls->facts.waiting = calls->waiting;
-}
-
 /* Gives the call back. */
 static void finish(struct provider_calls *calls, struct provider_call *call,
                    enum provider_outcome outcome, const char *reason)
@@ -119,7 +113,6 @@ static void finish(struct provider_calls *calls, struct provider_call *call,
     uv_mutex_lock(&calls->thread.lock);
     calls->accepted--;
     calls->facts.outcomes[outcome]++;
-    show_depths(calls);
     uv_mutex_unlock(&calls->thread.lock);
     call->outcome = outcome;
     call->mail.deliver = call->delivered;
@@ -298,9 +291,6 @@ static void run(void *argument)
     struct provider_calls *calls = argument;
     while (queue_arrived_calls(calls)) {
         start_waiting(calls);
-        uv_mutex_lock(&calls->thread.lock);
-        show_depths(calls);
-        uv_mutex_unlock(&calls->thread.lock);
         outgoing_turn(calls->outgoing, calls->waiting > 0 ? SWEEP_MS : TURN_MS);
     }
     struct provider_lane *lane;
@@ -337,6 +327,8 @@ void provider_calls_facts(struct provider_calls *calls, struct provider_calls_fa
 {
     uv_mutex_lock(&calls->thread.lock);
     *facts = calls->facts;
+    facts->in_flight = relaxed_load(&calls->in_flight);
+    facts->waiting = relaxed_load(&calls->waiting);
     uv_mutex_unlock(&calls->thread.lock);
 }
 
