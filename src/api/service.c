@@ -36,6 +36,8 @@ enum {
 };
 
 #define LOGGED_PATH_MAX 128
+#define LOGGED_ALWAYS 7 /* fields of a request's line, and those that not all have */
+#define LOGGED_AT_TIMES 6
 
 /* Notes on a request; lives at request->user. */
 struct judged {
@@ -513,7 +515,7 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
     struct text path = outcome->refused ? TEXT("") : loggable_path(request->path);
     /* Of the characters that no word may have a path can have '=' alone: see target.c. */
     bool is_word = memchr(path.at, '=', path.size) == NULL;
-    struct log_field fields[] = {
+    struct log_field fields[LOGGED_ALWAYS + LOGGED_AT_TIMES + 1] = {
         LOG_WORD("id", text_of(request->id)),
         fields_alike(log, outcome, judged, route),
         {is_word ? LOG_FIELD_WORD : LOG_FIELD_TEXT, TEXT("path"), path, 0},
@@ -521,16 +523,9 @@ static void log_request(struct log_batch *log, const struct http_outcome *outcom
         LOG_INTEGER("bytes", outcome->bytes),
         LOG_INTEGER("microseconds", outcome->duration_ns / 1000),
         LOG_WORD("outcome", outcome->complete ? TEXT("sent") : TEXT("abandoned")),
-        {0}, /* six optional fields, and the end */
-        {0},
-        {0},
-        {0},
-        {0},
-        {0},
-        {0},
     };
     char trace[HTTP_TRACE_SIZE];
-    size_t more = sizeof fields / sizeof fields[0] - 7;
+    size_t more = LOGGED_ALWAYS;
     if (judged != NULL && judged->caller.provider_id[0] != '\0')
         fields[more++] = LOG_WORD("provider", text_of(judged->caller.provider_id));
     if (request->error != NULL && request->error->code[0] != '\0')
