@@ -137,10 +137,7 @@ static enum status postgres_migrate(struct platform_store *base, uint32_t *versi
         return status;
     store->patient = true;
     postgres_renew(store);
-    status = migrate_step(store, version, error);
-    store->patient = false;
-    postgres_renew(store);
-    return status;
+    return migrate_step(store, version, error);
 }
 
 static bool take_name(void *context, const struct sql_row *row)
@@ -195,8 +192,6 @@ static enum status postgres_check_shape(struct platform_store *base, bool *compa
                            "%s: the %s is not as croupier makes it; make it again as sql/ has it",
                            store->base.location, buffer_string(&name));
     status = postgres_end(store, status, error);
-    store->patient = false;
-    postgres_renew(store);
     buffer_free(&schema);
     buffer_free(&name);
     return status;
