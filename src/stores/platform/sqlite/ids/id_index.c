@@ -478,7 +478,7 @@ void id_index_facts(struct id_index *index, struct id_index_facts *facts)
         facts->runs += part->run != NULL;
         facts->ids_in_runs += part->run != NULL ? part->run->header.count : 0;
         facts->ids_in_memory += part->table != NULL ? part->table->count : 0;
-        facts->memory_bytes += part->run != NULL ? id_run_memory(part->run) : id_table_memory();
+        facts->memory_bytes += part->run != NULL ? id_run_memory(part->run) : sizeof *part->table;
     }
     facts->written_bytes = index->written_bytes;
     facts->merges = index->merges;

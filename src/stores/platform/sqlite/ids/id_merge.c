@@ -83,7 +83,7 @@ static enum status write_parts(const struct step *step, struct id_run **run, str
     for (size_t i = 0; i < count; i++) {
         const struct id_part *part = &step->parts[i];
         if (part->table != NULL)
-            id_stream_of_table(&streams[i], part->table, part->table->count);
+            id_stream_of_table(&streams[i], part->table);
         else
             id_stream_of_run(&streams[i], part->run);
         plan.count += part->table != NULL ? part->table->count : part->run->header.count;

@@ -38,7 +38,7 @@ void id_part_append_run(struct id_index *index, struct id_run **run)
 void id_part_end(struct id_part *part)
 {
     id_run_close(&part->run);
-    id_table_destroy(&part->table);
+    memory_free(memory_take(&part->table));
 }
 
 void id_parts_remove(struct id_index *index, size_t from, size_t count)

@@ -17,10 +17,19 @@ void id_stream_of_run(struct id_stream *stream, struct id_run *run)
     stream->blocks = memory_alloc(ID_STREAM_BLOCKS * sizeof *stream->blocks);
 }
 
-void id_stream_of_table(struct id_stream *stream, const struct id_table *table, size_t count)
+static int compare(const void *one, const void *other)
 {
+    const struct id_entry *a = one;
+    const struct id_entry *b = other;
+    return id_entry_is_before(a, b) ? -1 : id_entry_is_before(b, a);
+}
+
+void id_stream_of_table(struct id_stream *stream, const struct id_table *table)
+{
+    const size_t size = table->count * sizeof table->entries[0];
     *stream =
-        (struct id_stream){.count = count, .sorted = id_entries_sorted(table->entries, count)};
+        (struct id_stream){.count = table->count, .sorted = memory_copy(table->entries, size)};
+    qsort(stream->sorted, stream->count, sizeof stream->sorted[0], compare);
     stream->ids = stream->sorted;
 }
 

@@ -29,7 +29,7 @@ struct id_stream {
 };
 
 void id_stream_of_run(struct id_stream *stream, struct id_run *run);
-void id_stream_of_table(struct id_stream *stream, const struct id_table *table, size_t count);
+void id_stream_of_table(struct id_stream *stream, const struct id_table *table);
 void id_stream_end(struct id_stream *stream);
 
 /* The next id of all, by key, then number. STATUS_NOT_FOUND: there is none. STATUS_MALFORMED: a

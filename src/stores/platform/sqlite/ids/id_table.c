@@ -4,49 +4,18 @@
 #include "base/hash.h"
 #include "base/memory.h"
 
-/* A power of two, at least twice the entries. */
-static size_t bucket_count(void)
-{
-    size_t buckets = 16;
-    while (buckets < 2 * (size_t)ID_INDEX_TABLE_IDS)
-        buckets *= 2;
-    return buckets;
-}
-
-size_t id_table_memory(void)
-{
-    return sizeof(struct id_table) + ID_TABLE_ROOM * (sizeof(struct id_entry) + sizeof(uint32_t)) +
-           bucket_count() * sizeof(uint32_t);
-}
-
 struct id_table *id_table_create(void)
 {
     struct id_table *table = memory_alloc_zeroed(1, sizeof *table);
-    size_t buckets = bucket_count();
-    table->bucket_mask = buckets - 1;
     table->seed = hash_random_seed() | 1;
-    table->entries = memory_alloc(ID_TABLE_ROOM * sizeof *table->entries);
-    table->next = memory_alloc(ID_TABLE_ROOM * sizeof *table->next);
-    table->heads = memory_alloc_zeroed(buckets, sizeof *table->heads);
     return table;
-}
-
-void id_table_destroy(struct id_table **table)
-{
-    if (*table == NULL)
-        return;
-    memory_free((*table)->entries);
-    memory_free((*table)->next);
-    memory_free((*table)->heads);
-    memory_free(*table);
-    *table = NULL;
 }
 
 static size_t bucket_of(const struct id_table *table, uint64_t key)
 {
     uint64_t mixed = (key ^ table->seed) * 0x9E3779B97F4A7C15U;
     mixed = (mixed ^ mixed >> 32) * table->seed;
-    return (mixed >> 32) & table->bucket_mask;
+    return (mixed >> 32) % ID_TABLE_BUCKETS;
 }
 
 void id_table_prefetch(const struct id_table *table, uint64_t key)
@@ -93,22 +62,4 @@ size_t id_table_find(const struct id_table *table, uint64_t key, int64_t after, 
     if (some > 0)
         (void)walk_chain(table, key, after, found - some, numbers, some);
     return some;
-}
-
-/* ---- sorting --------------------------------------------------------------------------------- */
-
-static int compare(const void *one, const void *other)
-{
-    const struct id_entry *a = one;
-    const struct id_entry *b = other;
-    return id_entry_is_before(a, b) ? -1 : id_entry_is_before(b, a);
-}
-
-struct id_entry *id_entries_sorted(const struct id_entry *entries, size_t count)
-{
-    struct id_entry *sorted = memory_alloc((count + 1) * sizeof *sorted);
-    if (count > 0)
-        memcpy(sorted, entries, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, compare);
-    return sorted;
 }

@@ -10,19 +10,18 @@
  * Threads: the owner's lock.
  */
 
+#define ID_TABLE_ROOM (ID_INDEX_TABLE_IDS + ID_ADDED_MAX)
+#define ID_TABLE_BUCKETS (2 * ID_INDEX_TABLE_IDS)
+
 struct id_table {
     size_t count;
-    size_t bucket_mask;
     uint64_t seed; /* of the buckets: clients cannot choose keys that share one */
-    struct id_entry *entries;
-    uint32_t *next;  /* of each entry: one more than the place of the one before it, 0: none */
-    uint32_t *heads; /* of each bucket: likewise its newest */
+    struct id_entry entries[ID_TABLE_ROOM];
+    uint32_t next[ID_TABLE_ROOM];     /* one more than the place of the entry before it, 0: none */
+    uint32_t heads[ID_TABLE_BUCKETS]; /* of each bucket: likewise its newest */
 };
 
-#define ID_TABLE_ROOM (ID_INDEX_TABLE_IDS + ID_ADDED_MAX)
-
-struct id_table *id_table_create(void);
-void id_table_destroy(struct id_table **table);
+struct id_table *id_table_create(void); /* for memory_free */
 
 /* Numbers never descend. */
 void id_table_add(struct id_table *table, const struct id_entry *entry);
@@ -33,8 +32,3 @@ size_t id_table_find(const struct id_table *table, uint64_t key, int64_t after, 
 
 /* Brings the key's bucket nearer. */
 void id_table_prefetch(const struct id_table *table, uint64_t key);
-
-/* A copy of entries in order of key, then number; for memory_free. */
-struct id_entry *id_entries_sorted(const struct id_entry *entries, size_t count);
-
-size_t id_table_memory(void); /* bytes of one */
