@@ -408,7 +408,9 @@ def test_nothing_stale_is_ever_dealt(dealing, fault):
             asked = time.monotonic()
             connection.send(request(event_path(1), service.customer.key))
             response = connection.receive()
-            statuses[response.status] = statuses.get(response.status, 0) + 1
+            # A busy machine that does not run PostgreSQL for a while says nothing of the odds.
+            if response.status != 503 or response.error[1] != "security_config_unavailable":
+                statuses[response.status] = statuses.get(response.status, 0) + 1
             if response.status != 200:
                 time.sleep(0.01)
                 continue

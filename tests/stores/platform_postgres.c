@@ -23,7 +23,7 @@
 #include "stores/platform_records.h"
 #include "tests.h"
 
-#define TIMEOUT_MS 1500
+#define TIMEOUT_MS 2700
 
 /* ---- fixture --------------------------------------------------------------------------------- */
 
