@@ -64,6 +64,7 @@ struct fixture {
     struct log *log;
     pthread_barrier_t barrier;
     atomic_bool over;
+    PGconn *meddler;      /* the connection of who troubles them */
     atomic_uint progress; /* grows with what is acknowledged to who insists */
     struct error error;
 };
@@ -538,17 +539,14 @@ static void rest(long ms)
 static void *lock_backwards(void *argument)
 {
     struct fixture *fixture = argument;
-    PGconn *connection = connect_to(fixture);
-    say(connection, "SET application_name = 'meddler'");
     while (!atomic_load(&fixture->over)) {
-        say(connection, "BEGIN");
-        say(connection, LOCK_ACCOUNT_OF("p5"));
+        say(fixture->meddler, "BEGIN");
+        say(fixture->meddler, LOCK_ACCOUNT_OF("p5"));
         rest(5);
-        say(connection, LOCK_ACCOUNT_OF("p0"));
-        say(connection, "ROLLBACK");
+        say(fixture->meddler, LOCK_ACCOUNT_OF("p0"));
+        say(fixture->meddler, "ROLLBACK");
         rest(10);
     }
-    PQfinish(connection);
     return NULL;
 }
 
@@ -557,19 +555,22 @@ static void *lock_backwards(void *argument)
 static void *terminate(void *argument)
 {
     struct fixture *fixture = argument;
-    PGconn *connection = connect_to(fixture);
-    say(connection, "SET application_name = 'meddler'");
     unsigned seen = 0;
     while (!atomic_load(&fixture->over)) {
-        say(connection, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                        " WHERE application_name = 'croupier' AND state <> 'idle'"
-                        " ORDER BY random() LIMIT 1");
+        PGresult *ended =
+            PQexec(fixture->meddler, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                                     " WHERE application_name = 'croupier' AND state <> 'idle'"
+                                     " ORDER BY random() LIMIT 1");
+        CHECK(PQresultStatus(ended) == PGRES_TUPLES_OK);
+        bool nobody = PQntuples(ended) == 0;
+        PQclear(ended);
+        if (nobody)
+            continue;
         do
             rest(30);
         while (!atomic_load(&fixture->over) && atomic_load(&fixture->progress) == seen);
         seen = atomic_load(&fixture->progress);
     }
-    PQfinish(connection);
     return NULL;
 }
 
@@ -639,10 +640,13 @@ static void assert_refusals_were_true(const struct fixture *fixture, struct mode
 static void meddle(struct fixture *fixture, void *(*with)(void *fixture))
 {
     pthread_t meddler;
+    fixture->meddler = connect_to(fixture); /* before there is something to meddle with */
+    say(fixture->meddler, "SET application_name = 'meddler'");
     start_writers(fixture, 300000 / WRITERS);
     assert_int_equal(pthread_create(&meddler, NULL, with, fixture), 0);
     run_writers(fixture, insist);
     assert_int_equal(pthread_join(meddler, NULL), 0);
+    PQfinish(fixture->meddler);
     struct model *model = prove(fixture);
     assert_refusals_were_true(fixture, model);
     free(model);
