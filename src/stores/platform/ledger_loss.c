@@ -1,20 +1,13 @@
 /* Going on without rows that the ledger has lost: an operator says so, and the audit trail keeps
  * it. */
-#include "base/json_writer.h"
 #include "stores/platform/trail.h"
 
 static enum status note(struct sql_flight *flight, void *context, struct error *error)
 {
     const struct ledger_end *end = context;
     struct trail_row row = {0};
-    struct json_writer before = {.out = &row.before};
-    struct json_writer after = {.out = &row.after};
-    json_object(&before, NULL);
-    json_integer(&before, "last", end->acknowledged);
-    json_end(&before);
-    json_object(&after, NULL);
-    json_integer(&after, "last", end->last);
-    json_end(&after);
+    buffer_append_format(&row.before, "{\"last\":%" PRId64 "}", end->acknowledged);
+    buffer_append_format(&row.after, "{\"last\":%" PRId64 "}", end->last);
     return trail_event(flight, &row, "ledger", "last transaction", error);
 }
 
