@@ -18,7 +18,7 @@ struct import_game {
     struct trail_image before, after;
     struct trail_reading reading; /* into `before` */
     struct trail_row row;
-    bool written;
+    const struct sql_query *put; /* NULL: it is not written */
 };
 
 struct import {
@@ -110,21 +110,16 @@ static bool prepare_game(struct import *import, size_t at, struct import_game *g
 static enum status write_games(struct import *import, struct sql_flight *flight, size_t first,
                                size_t count, struct error *error)
 {
-    const struct import_game *written[FLIGHT_MAX] = {0};
-    size_t written_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct import_game *game = &import->games[i];
-        game->written = prepare_game(import, first + i, game);
-        if (!game->written)
-            continue;
-        written[written_count++] = game;
-        (void)sql_flight_of(flight, &game_table, STATEMENT_PUT, &game->stored);
-    }
+    struct import_game *games = import->games;
+    for (size_t i = 0; i < count; i++)
+        games[i].put = prepare_game(import, first + i, &games[i])
+                           ? sql_flight_of(flight, &game_table, STATEMENT_PUT, &games[i].stored)
+                           : NULL;
     enum status status = sql_flight_run(flight, false, error);
-    for (size_t i = 0; i < written_count && status == STATUS_NOT_FOUND; i++)
-        if (flight->queries[i].failed)
-            status = error_not_found(error, "game %s: there is no provider '%s'",
-                                     written[i]->stored.id, written[i]->stored.provider_id);
+    for (size_t i = 0; i < count && status == STATUS_NOT_FOUND; i++)
+        if (games[i].put != NULL && games[i].put->failed)
+            return error_not_found(error, "game %s: there is no provider '%s'", games[i].stored.id,
+                                   games[i].stored.provider_id);
     return status;
 }
 
@@ -134,7 +129,8 @@ static enum status write_trail(struct import *import, struct sql_flight *flight,
 {
     for (size_t i = 0; i < count; i++) {
         struct import_game *game = &import->games[i];
-        if (game->written && trail_row_make(&game->row, flight->store, &game->before, &game->after))
+        if (game->put != NULL &&
+            trail_row_make(&game->row, flight->store, &game->before, &game->after))
             trail_row_add(&game->row, flight);
     }
     return sql_flight_run(flight, false, error);
