@@ -147,9 +147,9 @@ static void run_statement(const struct command_line *line)
     statement.json = command_object(line, JSON_COMPACT);
     command_require(
         line, viewer_account(store, &viewer_operator, player_id, &account, command_error(line)));
-    command_require(line, viewer_read_statement(store, &viewer_operator,
-                                                &(struct viewer_statement){.player_id = player_id},
-                                                state_entry, &statement, command_error(line)));
+    command_require(line,
+                    platform_ledger_entries(store, (struct ledger_whose){.player_id = player_id},
+                                            state_entry, &statement, command_error(line)));
     end_statement(&statement);
 }
 

@@ -35,18 +35,6 @@ enum status viewer_account(struct platform_store *store, const struct viewer *vi
     return STATUS_OK;
 }
 
-enum status viewer_read_statement(struct platform_store *store, const struct viewer *viewer,
-                                  const struct viewer_statement *asked,
-                                  ledger_transaction_visitor *visit, void *context,
-                                  struct error *error)
-{
-    const struct ledger_whose whose = {.player_id = asked->player_id};
-    struct ledger_account account;
-    enum status status = viewer_account(store, viewer, asked->player_id, &account, error);
-    return status == STATUS_OK ? platform_ledger_entries(store, whose, visit, context, error)
-                               : status;
-}
-
 #define LOOKS_MAX 20 /* at batches that are open */
 #define LOOK_EVERY_NS ((uint64_t)5 * 1000 * 1000)
 

@@ -21,18 +21,11 @@ MUST_CHECK enum status viewer_account(struct platform_store *store, const struct
 /* Entries of a player in order. */
 struct viewer_statement {
     const char *player_id;
-    /* Only a page heeds these: until before which sequence (0: all), the time (to_ms 0: any), and
-     * what entries are (NULL: anything). */
-    uint64_t before;
-    int64_t from_ms, to_ms;
-    const char *kind;
+    uint64_t before;        /* until before which sequence; 0: all */
+    int64_t from_ms, to_ms; /* to_ms 0: any */
+    const char *kind;       /* NULL: any */
     bool newest_first;
 };
-MUST_CHECK enum status viewer_read_statement(struct platform_store *store,
-                                             const struct viewer *viewer,
-                                             const struct viewer_statement *asked,
-                                             ledger_transaction_visitor *visit, void *context,
-                                             struct error *error);
 /* "" (anything), operations, and the kinds of providers' CREDITs; NULL ends them. */
 extern const char *const viewer_kinds[];
 bool viewer_is_of_kind(const char *kind, const struct ledger_transaction *entry);

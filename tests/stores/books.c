@@ -636,8 +636,9 @@ TEST(pages_of_a_statement_have_the_entries_of_a_kind_and_of_days)
     for (size_t player = 0; player < PLAYERS; player++) {
         struct viewer_statement asked = {.player_id = fixture->players[player].id};
         whole.count = 0;
-        OK(viewer_read_statement(fixture->store, &viewer_operator, &asked, state_it, &whole,
-                                 &fixture->error));
+        OK(platform_ledger_entries(fixture->store,
+                                   (struct ledger_whose){.player_id = asked.player_id}, state_it,
+                                   &whole, &fixture->error));
         assert_int_equal(check_pages(fixture, &asked, 7, &whole), whole.count);
         for (const char *const *kind = viewer_kinds; *kind != NULL; kind++)
             for (int64_t day = FIRST_DAY - 1; day <= FIRST_DAY + DAYS; day++) {
@@ -866,14 +867,14 @@ TEST(a_customer_sees_its_own_and_nothing_of_others)
     struct tail tail = {0};
     const struct viewer_statement own = {.player_id = fixture->players[3].id};
     const struct viewer_statement others = {.player_id = fixture->players[0].id};
-    OK(viewer_read_statement(store, &viewer, &own, note_sequence, &tail, &fixture->error));
+    OK(viewer_read_page(store, &viewer, &own, VIEWER_PAGE_MAX, &next, note_sequence, &tail,
+                        &fixture->error));
     assert_int_equal(tail.last, account.sequence);
     tail = (struct tail){0};
     count = 0;
     asked.scope.customer_id = usage.customer_id = "cus_2";
     const enum status refused[] = {
         viewer_account(store, &viewer, fixture->players[0].id, &account, &fixture->error),
-        viewer_read_statement(store, &viewer, &others, note_sequence, &tail, &fixture->error),
         viewer_read_page(store, &viewer, &others, 1, &next, note_sequence, &tail, &fixture->error),
         viewer_read_rounds(store, &viewer, &asked, see_of_customer, &count, &fixture->error),
         viewer_read_requests(store, &viewer, &usage, see_usage, &count, &fixture->error),
@@ -881,8 +882,8 @@ TEST(a_customer_sees_its_own_and_nothing_of_others)
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         assert_int_equal(refused[i], STATUS_NOT_FOUND);
     assert_int_equal(tail.count + count, 0);
-    OK(viewer_read_statement(store, &viewer_operator, &others, note_sequence, &tail,
-                             &fixture->error));
+    OK(viewer_read_page(store, &viewer_operator, &others, VIEWER_PAGE_MAX, &next, note_sequence,
+                        &tail, &fixture->error));
     assert_true(tail.count > 3);
 }
 
