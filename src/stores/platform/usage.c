@@ -1,9 +1,7 @@
 /*
- * Stores how much customers use. Writers add to the stored counts. They write rows in one order, so
- * two instances that write the same rows wait for each other without a deadlock. A write takes no
- * revision: no server keeps a copy.
+ * Stores how much customers use. Writers add to the stored counts. A write takes no revision: no
+ * server keeps a copy.
  */
-#include "base/memory.h"
 #include "stores/platform/ledger/reads.h"
 #include "stores/platform_usage.h"
 
@@ -25,15 +23,9 @@ static enum status add_usage(struct sql_flight *flight, void *context, struct er
 enum status platform_usage_add(struct platform_store *store, const struct usage_record *records,
                                size_t count, struct error *error)
 {
+    struct sql_records adding = {records, count};
     CHECK(count <= PLATFORM_USAGE_MAX);
-    if (count == 0)
-        return STATUS_OK;
-    struct usage_record *sorted = memory_copy(records, count * sizeof *records);
-    struct sql_records adding = {sorted, count};
-    qsort(sorted, count, sizeof *sorted, usage_compare);
-    enum status status = sql_transact(store, add_usage, &adding, error);
-    memory_free(sorted);
-    return status;
+    return count == 0 ? STATUS_OK : sql_transact(store, add_usage, &adding, error);
 }
 
 struct listing {
