@@ -20,11 +20,6 @@ static bool is_settable(const struct resource *resource, const struct field *fie
                    strcmp(field->name, "customer") == 0);
 }
 
-static enum status refuse_field(struct error *error, const char *name, const char *rule)
-{
-    return error_invalid(error, "%s: %s", name, rule);
-}
-
 /* Appends what a string stands for; not one that a text cannot be. */
 static bool append_string(struct text value, struct buffer *out)
 {
@@ -43,7 +38,7 @@ static enum status read_list(const struct field *field, struct text value, struc
         size_t before = out->size;
         if (json_text_kind(item) != JSON_TEXT_STRING || !append_string(item, out) ||
             out->size == before || memchr(out->data + before, ',', out->size - before) != NULL)
-            return refuse_field(error, field->name, "must be a list of texts");
+            return error_invalid(error, "%s: must be a list of texts", field->name);
     }
     return STATUS_OK;
 }
@@ -55,8 +50,9 @@ static enum status read_rate(const struct field *field, struct text value, struc
     struct text seconds = json_text_member(value, TEXT("window_seconds"));
     buffer_append_format(out, "%.*s/%.*s", (int)(requests.size < 20 ? requests.size : 20),
                          requests.at, (int)(seconds.size < 20 ? seconds.size : 20), seconds.at);
-    return field->type == &field_rate ? STATUS_OK
-                                      : refuse_field(error, field->name, "must not be an object");
+    return field->type == &field_rate
+               ? STATUS_OK
+               : error_invalid(error, "%s: must not be an object", field->name);
 }
 
 /* `text` becomes NULL where the value is taken away; `given` false: it is left as it is. */
@@ -70,8 +66,8 @@ static enum status read_value(const struct field *field, struct text value, stru
     switch (json_text_kind(value)) {
     case JSON_TEXT_STRING:
         if (!append_string(value, out))
-            status =
-                refuse_field(error, field->name, "must be Unicode text without control characters");
+            status = error_invalid(error, "%s: must be Unicode text without control characters",
+                                   field->name);
         break;
     case JSON_TEXT_TRUE:
     case JSON_TEXT_FALSE:
@@ -117,7 +113,7 @@ static enum status read_member(const struct resource *resource, bool add, struct
     (void)snprintf(field_name, 64, "%s", field->name);
     for (size_t i = 0; i < settings->count; i++)
         if (settings->list[i].name == field->name)
-            return refuse_field(error, field->name, "is there twice");
+            return error_invalid(error, "%s: is there twice", field->name);
     CHECK(settings->count < CONSOLE_SETTINGS_MAX); /* there are fewer fields than that */
     enum status status =
         read_value(field, value, &settings->texts[settings->count], &text, &given, error);
