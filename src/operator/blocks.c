@@ -225,7 +225,6 @@ static enum status put(struct platform_store *store, void *record, struct error 
 /* ---- listing --------------------------------------------------------------------------------- */
 
 struct listing {
-    const char *customer_id; /* NULL or "": of any */
     int64_t now_ms;
     record_function *see;
     void *context;
@@ -235,25 +234,23 @@ static bool see_block(void *context, const void *record)
 {
     const struct listing *listing = context;
     struct block_view block = {.record = *(const struct block_record *)record, .blocked = true};
-    if (!block_is_in_force(&block.record, listing->now_ms) ||
-        (listing->customer_id != NULL && listing->customer_id[0] != '\0' &&
-         strcmp(listing->customer_id, block.record.customer_id) != 0))
-        return true;
-    return listing->see(listing->context, &block);
+    return !block_is_in_force(&block.record, listing->now_ms) ||
+           listing->see(listing->context, &block);
 }
 
 static enum status list(struct platform_store *store, const char *of, record_function *see,
                         void *context, struct error *error)
 {
-    struct listing listing = {of, clock_wall_ms(), see, context};
+    struct listing listing = {clock_wall_ms(), see, context};
     struct customer_record owner;
-    enum status status = of == NULL || of[0] == '\0'
-                             ? STATUS_OK
-                             : platform_get(store, &customer_table, of, &owner, error);
+    if (of != NULL && of[0] == '\0')
+        of = NULL;
+    enum status status =
+        of == NULL ? STATUS_OK : platform_get(store, &customer_table, of, &owner, error);
     if (status != STATUS_OK)
         return status == STATUS_NOT_FOUND ? resource_missing(&customer_resource, of, error)
                                           : status;
-    return platform_list(store, &block_table, NULL, see_block, &listing, error);
+    return platform_list(store, &block_table, of, see_block, &listing, error);
 }
 
 const struct resource block_resource = {
