@@ -164,9 +164,9 @@ static void run(struct following *following)
         print_page(line, tail->lines);
         judge(following, status, error);
         look_for_stuck(following);
-        if (!following->follows && tail->whole)
+        if (!following->follows && tail->ledger.whole)
             return;
-        if (!tail->more || following->away)
+        if (!tail->ledger.more || following->away)
             pause_before_next(following, found);
     } while (!reader_is_gone());
 }

@@ -31,8 +31,9 @@ static enum status read_rows(struct console_call *call, struct tail *tail, int l
                              struct error *error)
 {
     enum status status = tail_read(tail, call->store, error);
-    while (--looks > 0 && status == STATUS_OK && tail->rows == 0 && (tail->more || !tail->whole)) {
-        if (!tail->more)
+    while (--looks > 0 && status == STATUS_OK && tail->rows == 0 &&
+           (tail->ledger.more || !tail->ledger.whole)) {
+        if (!tail->ledger.more)
             clock_pause_ns(PAUSE_NS);
         status = tail_read(tail, call->store, error);
     }
@@ -63,8 +64,8 @@ static enum status answer(struct console_call *call, struct tail *asked, struct 
         json_hex(&call->json, "next_hash", tail->ledger.hash, sizeof tail->ledger.hash);
     else
         json_null(&call->json, "next_hash");
-    json_bool(&call->json, "more", tail->more);
-    call->is_empty = status == STATUS_OK && tail->rows == 0 && !tail->more;
+    json_bool(&call->json, "more", tail->ledger.more);
+    call->is_empty = status == STATUS_OK && tail->rows == 0 && !tail->ledger.more;
     return status;
 }
 

@@ -55,8 +55,6 @@ static enum status read_ledger(struct tail *tail, struct platform_store *store, 
         return status;
     status = platform_ledger_tail(store, &tail->ledger, write_entry, tail, error);
     tail->place = (uint64_t)tail->ledger.place;
-    tail->more = tail->ledger.more;
-    tail->whole = tail->ledger.whole;
     return status;
 }
 
@@ -131,8 +129,8 @@ static enum status read_trail(struct tail *tail, struct platform_store *store, s
                            store->location, place, last);
     if (status != STATUS_OK)
         return status;
-    tail->more = last > tail->place;
-    tail->whole = !tail->more;
+    tail->ledger.more = last > tail->place;
+    tail->ledger.whole = !tail->ledger.more;
     return STATUS_OK;
 }
 

@@ -24,10 +24,10 @@ struct tail {
 
     uint64_t place; /* number of the last row that was read; set it to begin there */
     bool begun;
-    bool more;                 /* there may be more rows at once */
-    bool whole;                /* all is read that was there when the tail began */
-    uint64_t rows;             /* written so far */
-    struct ledger_tail ledger; /* of both: `known` and `hash` are those of the row at the place */
+    uint64_t rows; /* written so far */
+    /* Of both: `known` and `hash` are those of the row at the place. `more`: there may be more rows
+     * at once. `whole`: all is read that was there when the tail began. */
+    struct ledger_tail ledger;
     /* Of the audit trail, whose hashes are a chain from its first row on: `chained` is the hash of
      * row `chained_to`, and `chained_before` of the one before it. */
     uint64_t chained_to;
