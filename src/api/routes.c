@@ -140,9 +140,3 @@ const char *route_label(size_t number)
         return number == ROUTE_OTHER ? "other" : "refused";
     return number - ROUTE_FIRST < ROUTE_COUNT ? routes[number - ROUTE_FIRST].path : NULL;
 }
-
-size_t route_table(const struct route **rows)
-{
-    *rows = routes;
-    return ROUTE_COUNT;
-}

@@ -70,6 +70,3 @@ enum {
 };
 size_t route_number(const struct route *route); /* NULL: ROUTE_OTHER */
 const char *route_label(size_t number);         /* NULL beyond the last */
-
-/* All rows, for the test that compares them with docs/openapi.yaml and docs/provider.yaml. */
-size_t route_table(const struct route **routes);
