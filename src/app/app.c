@@ -840,7 +840,6 @@ static enum status start(struct app *app, struct error *error)
                     .metrics = app->metrics,
                     .refusals = app->shared.refusals,
                     .account = app->shared.account},
-        .log = app->log,
     });
     operator_listener_set_console(app->operator_listener, app->console);
     app->started_ms = clock_monotonic_ms();

@@ -736,7 +736,7 @@ struct console *console_create(const struct console_options *options)
     CHECK(uv_timer_start(console->look, on_look, LOOK_MS, LOOK_MS) == 0);
     on_look(console->look); /* the history begins now */
     if (console->refused)
-        log_event(options->log, LOG_WARNING,
+        log_event(options->platform.log, LOG_WARNING,
                   "no console: the operator listener is not on loopback and has no HTTPS",
                   LOG_STRING("listen", console->config->operator_listen.text));
     return console;

@@ -29,9 +29,8 @@ struct console_options {
     uv_loop_t *loop;
     const struct config *config;            /* held as long as it is in force */
     uint16_t port;                          /* of the listener */
-    struct platform_store_options platform; /* `uri` is borrowed */
+    struct platform_store_options platform; /* `uri` and `log` are borrowed */
     struct console_sources sources;
-    struct log *log; /* borrowed; may be NULL */
 };
 
 struct console *console_create(const struct console_options *options);
