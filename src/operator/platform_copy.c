@@ -146,12 +146,8 @@ static enum status write_transactions(struct copy *copy,
 static enum status write_games(struct copy *copy, const struct game_record *games, size_t count)
 {
     struct games_put_result result;
-    bool *set_enabled = memory_alloc(count * sizeof *set_enabled);
-    memset(set_enabled, true, count * sizeof *set_enabled);
-    enum status status = platform_games_put(copy->to, games, set_enabled, count,
-                                            games[0].updated_ms, &result, copy->error);
-    memory_free(set_enabled);
-    return status;
+    return platform_games_put(copy->to, games, NULL, count, games[0].updated_ms, &result,
+                              copy->error);
 }
 
 static enum status write_rows(struct copy *copy)

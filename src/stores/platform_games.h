@@ -16,9 +16,9 @@ struct games_put_result {
     size_t added, changed, unchanged;
 };
 /* Adds or replaces by id, in one transaction: all or none. `enabled` of a game that is there stays
- * as it is unless the same index of `set_enabled` is true, and so do its blocked countries if the
- * record says so. NOT_FOUND: a provider that is not there.
- * FULL: there would be more than GAMES_MAX. */
+ * as it is unless the same index of `set_enabled` (NULL: each) is true, and so do its blocked
+ * countries if the record says so. NOT_FOUND: a provider that is not there. FULL: there would be
+ * more than GAMES_MAX. */
 MUST_CHECK enum status platform_games_put(struct platform_store *store,
                                           const struct game_record *records,
                                           const bool *set_enabled, size_t count, int64_t now_ms,

@@ -23,7 +23,7 @@ struct import_game {
 
 struct import {
     const struct game_record *records;
-    const bool *set_enabled;
+    const bool *set_enabled; /* NULL: all do */
     size_t count;
     int64_t now_ms;
     struct import_game *games; /* FLIGHT_MAX of them: those that are looked at together */
@@ -82,7 +82,7 @@ static bool prepare_game(struct import *import, size_t at, struct import_game *g
 {
     struct game_record next = import->records[at];
     bool there = game->found.found;
-    if (there && !import->set_enabled[at])
+    if (there && import->set_enabled != NULL && !import->set_enabled[at])
         next.enabled = game->stored.enabled;
     if (there && next.keeps_countries)
         memcpy(next.blocked_countries, game->stored.blocked_countries,
