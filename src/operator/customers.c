@@ -1,7 +1,10 @@
 /* Customers as an operator handles them; see customers.h. */
 #include "operator/customers.h"
 
+#include <search.h>
+
 #include "base/clock.h"
+#include "base/memory.h"
 #include "operator/option_texts.h"
 #include "records/customer.h"
 
@@ -38,53 +41,42 @@ static const struct field fields[] = {
 
 /* ---- counting keys --------------------------------------------------------------------------- */
 
-/* The ids of the owners of live keys, sorted: a customer is there as often as it has keys. */
-struct key_counts {
-    struct buffer owners; /* CUSTOMER_ID_SIZE bytes each */
-    int64_t now_ms;
+/* A customer with live keys. */
+struct owner {
+    char id[CUSTOMER_ID_SIZE]; /* first: an owner is found by it */
+    size_t live_keys;
 };
 
-static bool count_key(void *context, const void *visited)
-{
-    const struct key_record *record = visited;
-    struct key_counts *counts = context;
-    if (key_is_live(record, counts->now_ms))
-        buffer_append(&counts->owners, record->customer_id, CUSTOMER_ID_SIZE);
-    return true;
-}
+struct key_counts {
+    void *owners; /* of tsearch, by the id */
+    int64_t now_ms;
+};
 
 static int compare_ids(const void *a, const void *b)
 {
     return strcmp(a, b);
 }
 
-/* `customer_id` NULL: of all customers. `counts->owners` is the caller's to free in either case. */
-static enum status count_keys(struct key_counts *counts, struct platform_store *store,
-                              const char *customer_id, struct error *error)
+static bool count_key(void *context, const void *visited)
 {
-    *counts = (struct key_counts){.now_ms = clock_wall_ms()};
-    enum status status = platform_list(store, &key_table, customer_id, count_key, counts, error);
-    if (counts->owners.size > 0)
-        qsort(counts->owners.data, counts->owners.size / CUSTOMER_ID_SIZE, CUSTOMER_ID_SIZE,
-              compare_ids);
-    return status;
+    const struct key_record *record = visited;
+    struct key_counts *counts = context;
+    if (!key_is_live(record, counts->now_ms))
+        return true;
+    struct owner *made = memory_alloc_zeroed(1, sizeof *made);
+    memcpy(made->id, record->customer_id, sizeof made->id);
+    struct owner *const *found = tsearch(made, &counts->owners, compare_ids);
+    CHECK(found != NULL);
+    (*found)->live_keys++;
+    if (*found != made)
+        memory_free(made);
+    return true;
 }
 
 static size_t count_of(const struct key_counts *counts, const char *customer_id)
 {
-    const struct buffer *owners = &counts->owners;
-    const char *first = owners->size == 0
-                            ? NULL
-                            : bsearch(customer_id, owners->data, owners->size / CUSTOMER_ID_SIZE,
-                                      CUSTOMER_ID_SIZE, compare_ids);
-    const char *end = first;
-    if (first == NULL)
-        return 0;
-    while (first > owners->data && strcmp(first - CUSTOMER_ID_SIZE, customer_id) == 0)
-        first -= CUSTOMER_ID_SIZE;
-    while (end < owners->data + owners->size && strcmp(end, customer_id) == 0)
-        end += CUSTOMER_ID_SIZE;
-    return (size_t)(end - first) / CUSTOMER_ID_SIZE;
+    struct owner *const *found = tfind(customer_id, &counts->owners, compare_ids);
+    return found == NULL ? 0 : (*found)->live_keys;
 }
 
 /* ---- the store ------------------------------------------------------------------------------- */
@@ -141,14 +133,14 @@ static enum status get(struct platform_store *store, const char *id, void *recor
 {
     struct customer_view *view = record;
     struct customer_record found;
-    struct key_counts counts;
+    struct key_counts counts = {.now_ms = clock_wall_ms()};
     enum status status = platform_get(store, &customer_table, id, &found, error);
     if (status != STATUS_OK)
         return status == STATUS_NOT_FOUND ? missing(store, id, error) : status;
-    status = count_keys(&counts, store, found.id, error);
+    status = platform_list(store, &key_table, found.id, count_key, &counts, error);
     if (status == STATUS_OK)
-        *view = (struct customer_view){found, counts.owners.size / CUSTOMER_ID_SIZE};
-    buffer_free(&counts.owners);
+        *view = (struct customer_view){found, count_of(&counts, found.id)};
+    tdestroy(counts.owners, memory_free);
     return status;
 }
 
@@ -169,12 +161,13 @@ static bool list_customer(void *context, const void *visited)
 static enum status list(struct platform_store *store, const char *of, record_function *see,
                         void *context, struct error *error)
 {
-    struct listing listing = {.see = see, .context = context};
+    struct listing listing = {
+        .counts = {.now_ms = clock_wall_ms()}, .see = see, .context = context};
     (void)of;
-    enum status status = count_keys(&listing.counts, store, NULL, error);
+    enum status status = platform_list(store, &key_table, NULL, count_key, &listing.counts, error);
     if (status == STATUS_OK)
         status = platform_list(store, &customer_table, NULL, list_customer, &listing, error);
-    buffer_free(&listing.counts.owners);
+    tdestroy(listing.counts.owners, memory_free);
     return status;
 }
 
