@@ -202,16 +202,6 @@ static void add_lines(struct rest *rest)
     rest->searched = rest->bytes.size;
 }
 
-/* The last line, which has no line end. */
-static void add_rest(struct rest *rest)
-{
-    size_t size = rest->bytes.size;
-    struct batch *batch = make_batch(1, take_bytes(rest, size));
-    add_line(rest, batch, (struct text){batch->bytes, size});
-    if (batch->count == 0)
-        free_batch(batch);
-}
-
 static void read_lines(void *argument)
 {
     struct stream *stream = argument;
@@ -233,8 +223,9 @@ static void read_lines(void *argument)
         add_lines(&rest);
         wanted = enqueue(stream, &rest);
     }
-    if (wanted && failed == 0 && !rest.skipping && rest.bytes.size > 0) {
-        add_rest(&rest);
+    if (wanted && failed == 0) {
+        buffer_append_char(&rest.bytes, '\n'); /* the last line may have no line end */
+        add_lines(&rest);
         (void)enqueue(stream, &rest);
     }
     buffer_free(&rest.bytes);
