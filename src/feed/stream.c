@@ -296,33 +296,38 @@ struct expiring {
     uint64_t until_ms;                   /* monotonic; the store's time is over before */
 };
 
-static void forget(struct stream *stream, struct event_node *node)
+static void forget(struct event_table *table, struct event_node *node)
 {
-    event_table_remove(&stream->expiring, node);
+    event_table_remove(table, node);
     memory_free(node);
 }
 
-static bool is_over(const struct event_node *node, uint64_t now_ms)
+static void forget_all(struct event_table *table)
 {
-    return node != NULL && ((const struct expiring *)node)->until_ms <= now_ms;
+    while (table->count > 0)
+        forget(table, event_table_oldest(table));
+    event_table_free(table);
 }
 
 /* Notes a change that is stored now. Values that have expired need no sign of life any more. */
-static void note_expiry(struct stream *stream, const struct odds_change *change, uint64_t now_ms)
+static void note_expiry(struct event_table *table, const struct odds_change *change,
+                        uint64_t now_ms)
 {
-    struct event_node *node = event_table_find(&stream->expiring, change->sport, &change->event);
-    if (node != NULL && change->expires_s == 0)
-        forget(stream, node);
-    while (is_over(event_table_oldest(&stream->expiring), now_ms))
-        forget(stream, event_table_oldest(&stream->expiring));
-    if (change->expires_s == 0)
+    struct event_node *node;
+    while ((node = event_table_oldest(table)) != NULL &&
+           ((const struct expiring *)node)->until_ms <= now_ms)
+        forget(table, node);
+    node = event_table_find(table, change->sport, &change->event);
+    if (change->expires_s == 0) {
+        if (node != NULL)
+            forget(table, node);
         return;
-    node = event_table_find(&stream->expiring, change->sport, &change->event);
+    }
     if (node == NULL) {
         node = memory_alloc_zeroed(1, sizeof(struct expiring));
-        event_table_add(&stream->expiring, node, change->sport, &change->event, now_ms);
+        event_table_add(table, node, change->sport, &change->event, now_ms);
     }
-    event_table_touch(&stream->expiring, node, now_ms);
+    event_table_touch(table, node, now_ms);
     struct expiring *expiring = (struct expiring *)node;
     expiring->expires_s = change->expires_s;
     if (!change->renew)
@@ -337,7 +342,7 @@ static void note_expiries(struct stream *stream, const struct item *item)
     if (publication->status != STATUS_OK)
         return;
     for (size_t i = 0; i < publication->count; i++)
-        note_expiry(stream, &publication->changes[i], now_ms);
+        note_expiry(&stream->expiring, &publication->changes[i], now_ms);
 }
 
 /* The line's changes: a renewal of each value. */
@@ -587,12 +592,6 @@ struct sighting {
     uint64_t reported_ms;
 };
 
-static void free_sighting(struct event_table *sightings, struct event_node *node)
-{
-    event_table_remove(sightings, node);
-    memory_free(node);
-}
-
 /* Must the event be reported now? Notes that it is. */
 static bool is_news(struct event_table *sightings, enum sport sport,
                     const struct odds_interest *interest, uint64_t now_ms, uint64_t every_ms)
@@ -638,7 +637,7 @@ static void look_at_sport(struct stream *stream, struct event_table *sightings, 
     /* Forgets those whose last request is older than any that could be reported again. */
     while ((oldest = event_table_oldest(sightings)) != NULL &&
            now_ms - oldest->used_ms >= every_ms + 2 * (uint64_t)INTEREST_WINDOW_MS)
-        free_sighting(sightings, oldest);
+        forget(sightings, oldest);
 }
 
 static void watch_interest(void *argument)
@@ -661,9 +660,7 @@ static void watch_interest(void *argument)
         uv_mutex_lock(&stream->lock);
     }
     uv_mutex_unlock(&stream->lock);
-    while (sightings.count > 0)
-        free_sighting(&sightings, event_table_oldest(&sightings));
-    event_table_free(&sightings);
+    forget_all(&sightings);
     buffer_free(&out);
 }
 
@@ -682,9 +679,7 @@ enum status feed_stream(const struct feed_stream_options *options, struct error 
         thread_start(&watcher, "feed-interest", watch_interest, stream);
     event_table_init(&stream->expiring);
     enum status status = publish_all(stream, error);
-    while (stream->expiring.count > 0)
-        forget(stream, event_table_oldest(&stream->expiring));
-    event_table_free(&stream->expiring);
+    forget_all(&stream->expiring);
     uv_mutex_lock(&stream->lock);
     stream->stopping = true;
     bool ended = stream->ended;
