@@ -64,7 +64,10 @@ struct stream {
     bool stopping; /* nothing will be taken any more */
     int read_error;
     uv_mutex_t output_lock;
-    struct event_table expiring; /* of struct expiring; the publishing thread's */
+    /* The members from here on belong to the publishing thread. */
+    struct event_table expiring;         /* of struct expiring */
+    struct groups under_way;             /* begun and not answered, in their order */
+    size_t group_count, bytes_under_way; /* of them */
 };
 
 /* ---- reading lines --------------------------------------------------------------------------- */
@@ -410,8 +413,9 @@ static bool make_publication(struct stream *stream, struct item *item)
     return status == STATUS_OK;
 }
 
-static void set_over(struct group *group)
+static void on_published(struct odds_publishing *publishing)
 {
+    struct group *group = publishing->owner;
     struct stream *stream = group->stream;
     uv_mutex_lock(&stream->lock);
     group->over = true;
@@ -419,15 +423,13 @@ static void set_over(struct group *group)
     uv_mutex_unlock(&stream->lock);
 }
 
-static void on_published(struct odds_publishing *publishing)
-{
-    set_over(publishing->owner);
-}
-
 /* Publishes a group, which is over now or later. */
 static void begin_group(struct stream *stream, struct group *group)
 {
     struct item *item;
+    STAILQ_INSERT_TAIL(&stream->under_way, group, link);
+    stream->group_count++;
+    stream->bytes_under_way += group->bytes;
     STAILQ_INIT(&group->publishing.list);
     STAILQ_FOREACH (item, &group->items, link) {
         if (item->line.alive)
@@ -439,7 +441,7 @@ static void begin_group(struct stream *stream, struct group *group)
     group->publishing.owner = group;
     if (STAILQ_EMPTY(&group->publishing.list) ||
         odds_store_publish_each(stream->options.store, &group->publishing) == STATUS_OK)
-        set_over(group);
+        on_published(&group->publishing);
 }
 
 /* Must the line have a group for itself, with nothing else under way? A withdrawal of a sport and a
@@ -456,7 +458,7 @@ static bool fits(const struct item *item, size_t bytes)
 }
 
 /* Takes a group from the queue, which is not empty. The caller holds the lock. */
-static struct group *take_group(struct stream *stream, size_t bytes_under_way)
+static struct group *take_group(struct stream *stream)
 {
     struct group *group = memory_alloc_zeroed(1, sizeof *group);
     size_t lines = 0;
@@ -464,7 +466,7 @@ static struct group *take_group(struct stream *stream, size_t bytes_under_way)
     group->stream = stream;
     STAILQ_INIT(&group->items);
     while ((item = STAILQ_FIRST(&stream->queue)) != NULL && lines < FEED_GROUP_LINES &&
-           fits(item, bytes_under_way + group->bytes)) {
+           fits(item, stream->bytes_under_way + group->bytes)) {
         STAILQ_REMOVE_HEAD(&stream->queue, link);
         STAILQ_INSERT_TAIL(&group->items, item, link);
         stream->queued_bytes -= held_by(item);
@@ -490,26 +492,20 @@ static void free_items(struct items *items)
     }
 }
 
-/* The groups that were begun and not answered, in their order. */
-struct under_way {
-    struct groups groups;
-    size_t count, bytes;
-};
-
 /* Waits until the oldest group is over, or until another can be begun beside it, which is not over
- * yet. NULL: all is done. */
-static struct group *await_group(struct stream *stream, const struct under_way *under_way)
+ * yet. `ending`: no other is begun. NULL: all is done. */
+static struct group *await_group(struct stream *stream, bool ending)
 {
-    struct group *oldest = STAILQ_FIRST(&under_way->groups), *group = NULL;
+    struct group *oldest = STAILQ_FIRST(&stream->under_way), *group = NULL;
     uv_mutex_lock(&stream->lock);
     for (;;) {
-        const struct item *next = STAILQ_FIRST(&stream->queue);
+        const struct item *next = ending ? NULL : STAILQ_FIRST(&stream->queue);
         if (oldest != NULL && oldest->over)
             group = oldest;
-        else if (next != NULL && under_way->count < GROUPS_UNDER_WAY &&
-                 fits(next, under_way->bytes))
-            group = take_group(stream, under_way->bytes);
-        if (group != NULL || (oldest == NULL && next == NULL && stream->ended))
+        else if (next != NULL && stream->group_count < GROUPS_UNDER_WAY &&
+                 fits(next, stream->bytes_under_way))
+            group = take_group(stream);
+        if (group != NULL || (oldest == NULL && next == NULL && (ending || stream->ended)))
             break;
         uv_cond_wait(&stream->changed, &stream->lock);
     }
@@ -535,49 +531,35 @@ static void answer(const struct feed_stream_options *options, struct buffer *out
 }
 
 /* Answers the oldest group, and frees it. */
-static void end_group(struct stream *stream, struct under_way *under_way, struct buffer *out)
+static void end_group(struct stream *stream, struct buffer *out)
 {
-    struct group *group = STAILQ_FIRST(&under_way->groups);
+    struct group *group = STAILQ_FIRST(&stream->under_way);
     const struct item *item;
     STAILQ_FOREACH (item, &group->items, link) {
         note_expiries(stream, item);
         answer(&stream->options, out, item);
     }
-    STAILQ_REMOVE_HEAD(&under_way->groups, link);
-    under_way->count--;
-    under_way->bytes -= group->bytes;
+    STAILQ_REMOVE_HEAD(&stream->under_way, link);
+    stream->group_count--;
+    stream->bytes_under_way -= group->bytes;
     free_items(&group->items);
     memory_free(group);
 }
 
-static void wait_until_over(struct stream *stream, const struct group *group)
-{
-    uv_mutex_lock(&stream->lock);
-    while (!group->over)
-        uv_cond_wait(&stream->changed, &stream->lock);
-    uv_mutex_unlock(&stream->lock);
-}
-
+/* After an answer that cannot be written, waits for the groups under way and writes no more. */
 static enum status publish_all(struct stream *stream, struct error *error)
 {
-    struct under_way under_way = {.groups = STAILQ_HEAD_INITIALIZER(under_way.groups)};
     struct buffer out = {0};
     struct group *group;
     enum status status = STATUS_OK;
-    while (status == STATUS_OK && (group = await_group(stream, &under_way)) != NULL) {
-        if (group->over) {
-            end_group(stream, &under_way, &out);
-            status = write_out(stream, &out, error);
+    while ((group = await_group(stream, status != STATUS_OK)) != NULL) {
+        if (!group->over) {
+            begin_group(stream, group);
             continue;
         }
-        STAILQ_INSERT_TAIL(&under_way.groups, group, link);
-        under_way.count++;
-        under_way.bytes += group->bytes;
-        begin_group(stream, group);
-    }
-    while ((group = STAILQ_FIRST(&under_way.groups)) != NULL) { /* not answered: no one reads */
-        wait_until_over(stream, group);
-        end_group(stream, &under_way, &out);
+        end_group(stream, &out);
+        if (status == STATUS_OK)
+            status = write_out(stream, &out, error);
     }
     buffer_free(&out);
     return status;
@@ -672,6 +654,7 @@ enum status feed_stream(const struct feed_stream_options *options, struct error 
     uv_thread_t reader, watcher;
     stream->options = *options;
     STAILQ_INIT(&stream->queue);
+    STAILQ_INIT(&stream->under_way);
     CHECK(uv_mutex_init(&stream->lock) == 0 && uv_mutex_init(&stream->output_lock) == 0);
     CHECK(uv_cond_init(&stream->changed) == 0);
     thread_start(&reader, "feed-lines", read_lines, stream);
