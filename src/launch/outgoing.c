@@ -19,10 +19,9 @@ struct outgoing {
 
 /* ---- the end of a transfer ------------------------------------------------------------------- */
 
-static void finish(struct outgoing *outgoing, struct outgoing_post *post,
-                   enum outgoing_result result)
+static void finish(struct outgoing *outgoing, struct outgoing_post *post, CURLcode code)
 {
-    post->result = result;
+    post->code = code;
     CHECK(curl_multi_remove_handle(outgoing->multi, post->easy) == CURLM_OK);
     curl_easy_cleanup(post->easy);
     curl_slist_free_all(post->list);
@@ -30,30 +29,6 @@ static void finish(struct outgoing *outgoing, struct outgoing_post *post,
     struct buffer answer = post->answer;
     post->done(post); /* may free the post */
     buffer_free(&answer);
-}
-
-static enum outgoing_result result_of(const struct outgoing_post *post, CURLcode code)
-{
-    if (post->too_large)
-        return OUTGOING_TOO_LARGE;
-    switch (code) {
-    case CURLE_OK:
-        return OUTGOING_ANSWERED;
-    case CURLE_OPERATION_TIMEDOUT:
-        return OUTGOING_TIMEOUT;
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_CONNECT:
-        return OUTGOING_UNREACHABLE;
-    case CURLE_SSL_CONNECT_ERROR:
-    case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_CACERT_BADFILE:
-    case CURLE_SSL_CIPHER:
-    case CURLE_SSL_CERTPROBLEM:
-    case CURLE_SSL_INVALIDCERTSTATUS:
-        return OUTGOING_UNTRUSTED;
-    default:
-        return OUTGOING_BROKEN;
-    }
 }
 
 static void collect(struct outgoing *outgoing)
@@ -70,7 +45,7 @@ static void collect(struct outgoing *outgoing)
             (void)snprintf(post->reason, sizeof post->reason, "the answer is too long");
         else if (post->reason[0] == '\0' && code != CURLE_OK)
             (void)snprintf(post->reason, sizeof post->reason, "%s", curl_easy_strerror(code));
-        finish(outgoing, post, result_of(post, code));
+        finish(outgoing, post, code);
     }
 }
 
@@ -187,7 +162,7 @@ void outgoing_start(struct outgoing *outgoing, struct outgoing_post *post)
 
 static void take_answer(struct outgoing_post *post)
 {
-    if (post->result == OUTGOING_ANSWERED)
+    if (post->code == CURLE_OK)
         buffer_append_text(post->context, buffer_text(&post->answer));
     post->context = NULL; /* it is done */
 }
@@ -199,7 +174,7 @@ bool outgoing_wait(struct outgoing *outgoing, struct outgoing_post *post, struct
     outgoing_start(outgoing, post);
     while (post->context != NULL)
         outgoing_turn(outgoing, (int)post->timeout_ms);
-    return post->result == OUTGOING_ANSWERED;
+    return post->code == CURLE_OK;
 }
 
 /* ---- certificates ---------------------------------------------------------------------------- */

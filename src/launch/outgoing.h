@@ -22,18 +22,10 @@
  * outgoing_start until `done`, which runs once, in outgoing_turn or outgoing_destroy. Everything
  * here is for one thread, but for outgoing_wake; curl_global_init is the caller's.
  */
-enum outgoing_result {
-    OUTGOING_ANSWERED,    /* `status` and `answer` are filled in */
-    OUTGOING_UNREACHABLE, /* no such name, or no server there */
-    OUTGOING_UNTRUSTED,   /* TLS: the certificate, the host name, the version */
-    OUTGOING_BROKEN,      /* the connection ended, or what came was no HTTP */
-    OUTGOING_TOO_LARGE,
-    OUTGOING_TIMEOUT,
-    OUTGOING_CANCELLED, /* by outgoing_destroy */
-};
 
 #define OUTGOING_FIELDS_MAX 6
-#define OUTGOING_HEAD_MAX 16384U /* bytes of the answer's header lines in all */
+#define OUTGOING_HEAD_MAX 16384U                     /* bytes of the answer's header lines in all */
+#define OUTGOING_CANCELLED CURLE_ABORTED_BY_CALLBACK /* by outgoing_destroy */
 
 struct outgoing;
 
@@ -48,17 +40,17 @@ struct outgoing_post {
     void *context;
 
     /* when done; `answer` goes when done returns */
-    enum outgoing_result result;
+    CURLcode code;  /* CURLE_OK: `status` and `answer` are filled in */
+    bool too_large; /* the answer, for its bound */
     long status;
     struct buffer answer;
-    char reason[CURL_ERROR_SIZE]; /* for people, when not ANSWERED; never of the URL's query */
+    char reason[CURL_ERROR_SIZE]; /* for people, when not answered; never of the URL's query */
 
     /* this module's */
     LIST_ENTRY(outgoing_post) link;
     CURL *easy;
     struct curl_slist *list;
     size_t sent, head_size;
-    bool too_large;
 };
 
 /* Is there a certificate in the file? Any thread. */

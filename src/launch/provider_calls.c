@@ -130,15 +130,35 @@ static void count_duration(struct provider_calls *calls, const struct provider_c
     uv_mutex_unlock(&calls->thread.lock);
 }
 
+/* The outcome of a post that was not answered. */
+static enum provider_outcome failure_of(const struct outgoing_post *post)
+{
+    if (post->too_large)
+        return PROVIDER_MALFORMED;
+    switch (post->code) {
+    case OUTGOING_CANCELLED:
+        return PROVIDER_CANCELLED;
+    case CURLE_OPERATION_TIMEDOUT:
+        return PROVIDER_TIMEOUT;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+        return PROVIDER_UNREACHABLE;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_INVALIDCERTSTATUS:
+        return PROVIDER_UNTRUSTED;
+    default:
+        return PROVIDER_BROKEN;
+    }
+}
+
 enum provider_outcome provider_outcome_of(struct outgoing_post *post, struct launch_answer *answer)
 {
-    static const enum provider_outcome outcomes[] = {
-        [OUTGOING_UNREACHABLE] = PROVIDER_UNREACHABLE, [OUTGOING_UNTRUSTED] = PROVIDER_UNTRUSTED,
-        [OUTGOING_BROKEN] = PROVIDER_BROKEN,           [OUTGOING_TOO_LARGE] = PROVIDER_MALFORMED,
-        [OUTGOING_TIMEOUT] = PROVIDER_TIMEOUT,         [OUTGOING_CANCELLED] = PROVIDER_CANCELLED,
-    };
-    if (post->result != OUTGOING_ANSWERED)
-        return outcomes[post->result];
+    if (post->code != CURLE_OK)
+        return failure_of(post);
     if (post->status != 200) {
         (void)snprintf(post->reason, sizeof post->reason, "status %ld", post->status);
         return PROVIDER_REFUSED;
