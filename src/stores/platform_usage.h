@@ -8,8 +8,8 @@
 /* Counts of requests in the platform store (platform.h holds the rules on handles and threads). */
 
 /* Adds to the stored counts of each customer, day and group, in one transaction, at most
- * PLATFORM_USAGE_MAX records. It takes no revision. Instances that write at the same time give their
- * records in the order of usage_compare: then they wait for each other without a deadlock. */
+ * PLATFORM_USAGE_MAX records. It takes no revision. Instances that write at the same time give
+ * their records in the order of usage_compare: then they wait for each other without a deadlock. */
 #define PLATFORM_USAGE_MAX 256U
 MUST_CHECK enum status platform_usage_add(struct platform_store *store,
                                           const struct usage_record *records, size_t count,
