@@ -344,6 +344,7 @@ struct account *account_create(const struct platform_store_options *platform,
 {
     struct account *account = memory_alloc_zeroed(1, sizeof *account);
     account->platform = *platform;
+    account->platform.gives_way = true;
     account->secrets_key_file = secrets_key_file;
     account->limits = limits;
     LIST_INIT(&account->jobs);

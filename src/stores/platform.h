@@ -80,6 +80,7 @@ struct platform_store_options {
     uint32_t timeout_ms; /* how long a call may wait for the store */
     bool create;         /* make the database when it is not there (migrate, demo) */
     bool reads;          /* a file on a read-only file system will do; changes then fail */
+    bool gives_way;  /* calls that only read let other threads have the processor often (SQLite) */
     bool any_file;   /* of a reader: after a close, the next open takes whichever file is there */
     struct log *log; /* borrowed; may be NULL */
     struct platform_facts *facts; /* borrowed, shared by any number of handles; may be NULL */

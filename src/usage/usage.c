@@ -304,6 +304,7 @@ struct usage *usage_create(const struct platform_store_options *store, size_t th
     struct usage *usage = memory_alloc_zeroed(1, sizeof *usage);
     CHECK(!store->create && threads > 0);
     usage->store = *store;
+    usage->store.gives_way = true;
     usage->period_ms = period_ms;
     usage->thread_count = threads;
     usage->day = clock_day(clock_wall_ms());

@@ -12,6 +12,7 @@
 #include "stores/platform/sqlite/sqlite.h"
 
 #include <libgen.h>
+#include <sched.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 
@@ -517,21 +518,28 @@ static int on_busy(void *context, int before)
     return 1;
 }
 
-#define STEPS_BETWEEN_LOOKS 100000 /* of SQLite's machine: some milliseconds */
+/* Steps of SQLite's machine: some milliseconds; where it gives way, some twenty microseconds. */
+#define STEPS_BETWEEN_LOOKS 100000
+#define STEPS_BETWEEN_YIELDS 500
 
 /* SQLite calls this during statements that take long. It ends the statement by another result than
- * 0. */
+ * 0. The scheduler may let a thread go on for milliseconds, one of low priority too, while another
+ * that has had more than its share wants the processor. A thread that holds the lock of those who
+ * write does not give way, for they would wait longer. */
 static int on_progress(void *context)
 {
     struct sqlite_store *store = context;
-    sqlite3_stmt *statement = sqlite3_next_stmt(store->database, NULL);
-    while (statement != NULL && sqlite3_stmt_busy(statement) == 0)
-        statement = sqlite3_next_stmt(store->database, statement);
-    int rows = statement == NULL
-                   ? 0
-                   : sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, false);
-    if (store->work != NULL)
+    if (store->gives_way && sqlite3_txn_state(store->database, NULL) != SQLITE_TXN_WRITE)
+        (void)sched_yield();
+    if (store->work != NULL) {
+        sqlite3_stmt *statement = sqlite3_next_stmt(store->database, NULL);
+        while (statement != NULL && sqlite3_stmt_busy(statement) == 0)
+            statement = sqlite3_next_stmt(store->database, statement);
+        int rows = statement == NULL
+                       ? 0
+                       : sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, false);
         progress_tell(store->base.watch, store->work, (uint64_t)(uint32_t)rows, 0);
+    }
     return platform_store_is_stopped(&store->base) ? 1 : 0;
 }
 
@@ -547,7 +555,9 @@ static void configure(struct sqlite_store *store)
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL) == SQLITE_OK);
     CHECK(sqlite3_db_config(store->database, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL) == SQLITE_OK);
     (void)sqlite3_commit_hook(store->database, before_commit, NULL);
-    sqlite3_progress_handler(store->database, STEPS_BETWEEN_LOOKS, on_progress, store);
+    sqlite3_progress_handler(store->database,
+                             store->gives_way ? STEPS_BETWEEN_YIELDS : STEPS_BETWEEN_LOOKS,
+                             on_progress, store);
     store->add_functions(store);
 }
 

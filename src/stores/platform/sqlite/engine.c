@@ -52,6 +52,7 @@ static enum status sqlite_open(struct platform_store **store,
     made->facts = options->facts;
     made->reads = options->reads;
     made->any_file = options->any_file;
+    made->gives_way = options->gives_way;
     buffer_free(&literal);
     enum status status = sqlite_connect(made, options->create, error);
     if (status != STATUS_OK) {

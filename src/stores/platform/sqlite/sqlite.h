@@ -40,6 +40,7 @@ struct sqlite_store {
     uint32_t timeout_ms;
     uint64_t busy_since_ms; /* it waits for another handle's lock */
     bool reads;             /* a read-only file system will do: */
+    bool gives_way;         /* see platform_store_options */
     bool any_file;          /* the process may go on in other files once this handle is closed */
     bool immutable;         /* it is on one, so there are no locks, no log and no files to watch */
     bool sound;             /* found so just now, for a backup before a migration */
