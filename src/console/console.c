@@ -719,7 +719,6 @@ struct console *console_create(const struct console_options *options)
 {
     struct console *console = memory_alloc_zeroed(1, sizeof *console);
     console->options = *options;
-    console->options.platform.gives_way = true;
     console->config = config_hold(options->config);
     console->secure = console->config->operator_tls_certificate[0] != '\0';
     struct address address;

@@ -518,19 +518,32 @@ static int on_busy(void *context, int before)
     return 1;
 }
 
-/* Steps of SQLite's machine: some milliseconds; where it gives way, some twenty microseconds. */
+/* Steps of SQLite's machine: some milliseconds; where it gives way, some tens of microseconds. */
 #define STEPS_BETWEEN_LOOKS 100000
 #define STEPS_BETWEEN_YIELDS 500
 
+/* The scheduler may let a thread go on for milliseconds, one of low priority too, while another
+ * that has had more than its share wants the processor. A thread that has yielded waits as long as
+ * the others like: a thirty-second of that is its own before it yields again. If it holds the lock of those
+ * who write, it goes on, for they would wait longer. */
+static void give_way(struct sqlite_store *store)
+{
+    const uint64_t now_ns = clock_monotonic_ns();
+    if (now_ns < store->yields_from_ns ||
+        sqlite3_txn_state(store->database, NULL) == SQLITE_TXN_WRITE)
+        return;
+    (void)sched_yield();
+    const uint64_t then_ns = clock_monotonic_ns();
+    store->yields_from_ns = then_ns + (then_ns - now_ns) / 32;
+}
+
 /* SQLite calls this during statements that take long. It ends the statement by another result than
- * 0. The scheduler may let a thread go on for milliseconds, one of low priority too, while another
- * that has had more than its share wants the processor. A thread that holds the lock of those who
- * write does not give way, for they would wait longer. */
+ * 0. */
 static int on_progress(void *context)
 {
     struct sqlite_store *store = context;
-    if (store->gives_way && sqlite3_txn_state(store->database, NULL) != SQLITE_TXN_WRITE)
-        (void)sched_yield();
+    if (store->gives_way)
+        give_way(store);
     if (store->work != NULL) {
         sqlite3_stmt *statement = sqlite3_next_stmt(store->database, NULL);
         while (statement != NULL && sqlite3_stmt_busy(statement) == 0)

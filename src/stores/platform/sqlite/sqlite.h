@@ -38,13 +38,14 @@ struct sqlite_store {
     sqlite3 *database; /* NULL: to be opened again by the next call */
     char *path;
     uint32_t timeout_ms;
-    uint64_t busy_since_ms; /* it waits for another handle's lock */
-    bool reads;             /* a read-only file system will do: */
-    bool gives_way;         /* see platform_store_options */
-    bool any_file;          /* the process may go on in other files once this handle is closed */
-    bool immutable;         /* it is on one, so there are no locks, no log and no files to watch */
-    bool sound;             /* found so just now, for a backup before a migration */
-    bool failed;            /* an error after which the connection is not to be trusted */
+    uint64_t busy_since_ms;  /* it waits for another handle's lock */
+    uint64_t yields_from_ns; /* not before; of one that gives way */
+    bool reads;              /* a read-only file system will do: */
+    bool gives_way;          /* see platform_store_options */
+    bool any_file;           /* the process may go on in other files once this handle is closed */
+    bool immutable;          /* it is on one, so there are no locks, no log and no files to watch */
+    bool sound;              /* found so just now, for a backup before a migration */
+    bool failed;             /* an error after which the connection is not to be trusted */
     void (*add_functions)(struct sqlite_store *store); /* of SQL, to each connection */
     const char *work; /* the name of a long step, for the store's watch; NULL: none runs */
     struct log *log;
