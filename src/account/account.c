@@ -116,8 +116,8 @@ static void run_job(struct work *work)
     struct platform_store **store = &job->account->stores[work->thread];
     char who[TRAIL_WHO_SIZE];
     char what[TRAIL_COMMAND_SIZE];
-    /* Bets and polls come before it where they want the same processor, of which it has a tenth.
-     * The value is of this thread alone (setpriority(2), NOTES). */
+    /* Bets and polls come before it where they want the same processor (see also `gives_way`). The
+     * value is of this thread alone (setpriority(2), NOTES). */
     (void)setpriority(PRIO_PROCESS, 0, 10);
     call->now_ms = clock_wall_ms();
     call->reads_rounds = &job->account->reads_rounds;

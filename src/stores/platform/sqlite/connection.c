@@ -524,8 +524,8 @@ static int on_busy(void *context, int before)
 
 /* The scheduler may let a thread go on for milliseconds, one of low priority too, while another
  * that has had more than its share wants the processor. A thread that has yielded waits as long as
- * the others like: a thirty-second of that is its own before it yields again. If it holds the lock of those
- * who write, it goes on, for they would wait longer. */
+ * the others like. A thirty-second of that time is its own before it yields again. If it holds the
+ * lock of those who write, it goes on, for they would wait longer. */
 static void give_way(struct sqlite_store *store)
 {
     const uint64_t now_ns = clock_monotonic_ns();
