@@ -523,9 +523,10 @@ static int on_busy(void *context, int before)
 #define STEPS_BETWEEN_YIELDS 500
 
 /* The scheduler may let a thread go on for milliseconds, one of low priority too, while another
- * that has had more than its share wants the processor. A thread that has yielded waits as long as
- * the others like. A thirty-second of that time is its own before it yields again. If it holds the
- * lock of those who write, it goes on, for they would wait longer. */
+ * that has had more than its share wants the processor. A thread that yields waits as long as the
+ * others like. It then goes on for 1/32 of that time at least, so that it has 3 % of a processor
+ * that another keeps busy. If it holds the lock of those who write, it does not yield, for they
+ * would wait longer. */
 static void give_way(struct sqlite_store *store)
 {
     const uint64_t now_ns = clock_monotonic_ns();
