@@ -277,20 +277,15 @@ static bool equals_if_wanted(const char *value, const char *wanted)
     return wanted[0] == '\0' || strcmp(value, wanted) == 0;
 }
 
-static bool holds_if_wanted(const char *list, const char *wanted)
-{
-    return wanted[0] == '\0' || game_list_has(text_of(list), text_of(wanted));
-}
-
 static bool matches(const struct games_game *game, const struct games_query *query)
 {
     return equals_if_wanted(game->provider->record.id, query->provider) &&
            equals_if_wanted(game->category, query->category) &&
            (query->demo == GAMES_DEMO_ANY || game->demo == (query->demo == GAMES_DEMO_TRUE)) &&
-           holds_if_wanted(game->features, query->feature) &&
-           holds_if_wanted(game->devices, query->device) &&
-           holds_if_wanted(game->currencies, query->currency) &&
-           holds_if_wanted(game->languages, query->language) &&
+           game_list_offers(game->features, query->feature) &&
+           game_list_offers(game->devices, query->device) &&
+           game_list_offers(game->currencies, query->currency) &&
+           game_list_offers(game->languages, query->language) &&
            strcasestr(game->name, query->q) !=
                NULL /* of ASCII letters: the locale is always "C" */;
 }

@@ -192,11 +192,6 @@ static void launch_game(struct pending_launch *pending, struct http_request *req
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-static bool offers(const char *list, const char *wanted)
-{
-    return wanted[0] == '\0' || game_list_has(text_of(list), text_of(wanted));
-}
-
 /* May the game be offered where the player is? A country is not needed in demo. */
 static bool is_offered_in(const struct games_game *game, const char *country)
 {
@@ -237,11 +232,11 @@ static const struct games_game *judge(struct pending_launch *pending, struct htt
         error = &error_game_not_found;
     else if (!launch->real && !game->demo)
         error = &error_mode_not_supported;
-    else if (!offers(game->currencies, launch->currency))
+    else if (!game_list_offers(game->currencies, launch->currency))
         error = &error_currency_not_supported;
-    else if (!offers(game->languages, launch->language))
+    else if (!game_list_offers(game->languages, launch->language))
         error = &error_language_not_supported;
-    else if (!offers(game->devices, launch->device))
+    else if (!game_list_offers(game->devices, launch->device))
         error = &error_device_not_supported;
     else if (needs_country(game, launch))
         return refuse_without_country(pending, request);

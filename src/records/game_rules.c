@@ -76,6 +76,11 @@ bool game_list_has(struct text list, struct text item)
     return false;
 }
 
+bool game_list_offers(const char *list, const char *wanted)
+{
+    return wanted[0] == '\0' || game_list_has(text_of(list), text_of(wanted));
+}
+
 /* ---- fields ---------------------------------------------------------------------------------- */
 
 enum status game_id_check(const char *id, struct error *error)

@@ -30,6 +30,9 @@ bool country_is_known(struct text code);
 /* Is the item in the list? */
 bool game_list_has(struct text list, struct text item);
 
+/* Is what is wanted in the list, or ("") nothing wanted? */
+bool game_list_offers(const char *list, const char *wanted);
+
 /* ---- fields, of GAME_ID_SIZE, GAME_URL_SIZE and GAME_LIST_SIZE; STATUS_INVALID with the reason */
 
 MUST_CHECK enum status game_id_check(const char *id, struct error *error);
