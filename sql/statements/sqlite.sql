@@ -27,13 +27,28 @@ CROSS JOIN currency ON currency.code = player.currency
 -- define ROWS
 CROSS JOIN ledger_transaction ON ledger_transaction.number = wanted.number
 
+-- Most ROLLBACKs are of one of the player's last entries. To look there first spares the index of ids,
+-- which a reader would have to bring up to the newest row.
+-- define NEARBY(from)
+(WITH RECURSIVE before (number, previous, id, provider, steps) AS (
+  SELECT entry.number, entry.previous, entry.transaction_id, entry.provider, 1
+  FROM ledger_transaction AS entry
+  WHERE entry.number = {from}.previous AND entry.player_number = {from}.player_number
+  UNION ALL
+  SELECT entry.number, entry.previous, entry.transaction_id, entry.provider, before.steps + 1
+  FROM before CROSS JOIN ledger_transaction AS entry ON entry.number = before.previous
+    AND entry.player_number = {from}.player_number
+  WHERE before.steps < 32)
+SELECT before.number FROM before
+  WHERE before.id = {from}.reference AND before.provider IS ledger_transaction.provider LIMIT 1)
+
 -- The reference of an entry that does not name its own game and round: a CREDIT leads to its DEBIT,
 -- a ROLLBACK to its target, and to the DEBIT of that. Entries alone, which were there before: what is
 -- declined may come later.
 -- define REFERRED(from)
 CASE WHEN {from}.reference IS NOT NULL
   AND (ledger_transaction.game IS NULL OR ledger_transaction.round_id IS NULL)
-THEN coalesce({from}.settles, ledger_id_number(
+THEN coalesce({from}.settles, {NEARBY({from})}, ledger_id_number(
   coalesce(ledger_transaction.provider, player.customer_id), {from}.reference)) END
 -- define ORIGIN
 {JOINS}

@@ -482,6 +482,55 @@ TEST_OF(fixture, one_id_is_looked_up_without_the_whole_index)
     assert_sound(fixture);
 }
 
+static void bet_on(struct fixture *fixture, const char *id, const char *game)
+{
+    static struct ledger_batch batch;
+    OK(begin_entries(fixture, &batch));
+    add_entry(fixture, &batch, LEDGER_DEBIT, id, "");
+    (void)snprintf(batch.kept[0].game_id, sizeof batch.kept[0].game_id, "%s", game);
+    OK(commit_entries(fixture, &batch));
+}
+
+/* Of a ROLLBACK that does not name its game: by a handle that has opened no index. */
+static int64_t sum_anew(struct fixture *fixture, const char *sql)
+{
+    open_again(fixture);
+    assert_true(platform_ledger_keep_sums(fixture->store, 1));
+    return query(fixture, sql);
+}
+
+/* Else a reader would read every row that has come since it looked last, and hold the log
+ * meanwhile. */
+TEST_OF(fixture, a_rollback_finds_a_bet_of_a_moment_ago_without_the_index)
+{
+    static const char of_near[] =
+        "SELECT count(*) FROM ledger_sum WHERE operation = 'ROLLBACK' AND game = 'near'";
+    static const char of_far[] =
+        "SELECT count(*) FROM ledger_sum WHERE operation = 'ROLLBACK' AND game = 'far'";
+    OK(enter(fixture, 10, 1));
+    bet_on(fixture, "old", "far");
+    OK(enter(fixture, 30, 1));
+    bet_on(fixture, "new", "near");
+    OK(enter(fixture, 20, 1));
+    enter_one(fixture, LEDGER_ROLLBACK, "undo new", "new");
+    assert_int_equal(sum_anew(fixture, of_near), 1);
+    assert_null(sqlite_store_of(fixture->store)->index);
+    enter_one(fixture, LEDGER_ROLLBACK, "undo old", "old");
+    assert_int_equal(sum_anew(fixture, of_far), 1);
+    assert_non_null(sqlite_store_of(fixture->store)->index);
+}
+
+/* Longer than what is read at once. */
+TEST_OF(fixture, sums_count_each_entry_once_however_many_there_are)
+{
+    static const char entries[] = "SELECT sum(entries) FROM ledger_sum";
+    for (unsigned count = 0; count < 4; count++)
+        OK(enter(fixture, 255 + count, 1));
+    assert_int_equal(sum_anew(fixture, entries), 255 + 256 + 257 + 258);
+    OK(enter(fixture, 256, 1));
+    assert_int_equal(sum_anew(fixture, entries), 255 + 256 + 257 + 258 + 256);
+}
+
 /* What is in the cache is compared with what is stored when it is written; and what is stored with
  * the last entry when it is loaded. */
 TEST_OF(fixture, an_account_that_somebody_altered_is_not_written_over)
