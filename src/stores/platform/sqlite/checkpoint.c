@@ -108,8 +108,9 @@ enum status sqlite_ledger_upkeep(struct platform_store *base, struct error *erro
     struct sqlite_store *store = sqlite_store_of(base);
     enum status status = sqlite_ready(store, error);
     int before = 0, held = 0;
+    bool is_held = false;
     for (int pass = 0; pass < PASSES_MAX && status == STATUS_OK; pass++) {
-        int pages;
+        int pages = 0;
         int copied = 0;
         int code = sqlite3_wal_checkpoint_v2(store->database, "main", SQLITE_CHECKPOINT_PASSIVE,
                                              &pages, &copied);
@@ -117,12 +118,14 @@ enum status sqlite_ledger_upkeep(struct platform_store *base, struct error *erro
             break;
         if (code != SQLITE_OK)
             status = sqlite_failure(store, error);
+        is_held = copied < pages;
         held = pages - copied > PASS_IS_SHORT ? pages - copied : 0; /* the rest is of new batches */
         if (copied - before < PASS_IS_SHORT)
             break;
         before = copied;
     }
-    store->log_attempted = store->log_pages;
+    /* While somebody reads, the log cannot begin anew: soon it is tried again. */
+    store->log_attempted = store->log_pages - (is_held ? SQLITE_LOG_IS_LONG - PASS_IS_SHORT : 0);
     if (status == STATUS_OK && store->facts != NULL)
         atomic_store(&store->facts->log_held_bytes, (uint64_t)held * PAGE_BYTES);
     struct stat facts;
