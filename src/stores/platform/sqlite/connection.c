@@ -632,7 +632,8 @@ enum status sqlite_connect(struct sqlite_store *store, bool create, struct error
         status = sqlite_execute(store,
                                 "PRAGMA synchronous=FULL; PRAGMA cell_size_check=ON;"
                                 "PRAGMA temp_store=MEMORY;"
-                                "PRAGMA journal_size_limit=67108864",
+                                /* A longer log is cut, and that takes tens of milliseconds. */
+                                "PRAGMA journal_size_limit=134217728",
                                 error);
     if (status == STATUS_OK) /* which opens the log */
         status = sqlite_number(store, "PRAGMA schema_version", &read, error);
