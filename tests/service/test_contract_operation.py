@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from servers import free_port
-from croupier import BINARY, PATIENCE, Connection, Service, certificate, eventually, match_odds, row, sanitizer_environment, trusting
+from croupier import BINARY, PATIENCE, ROOT, Connection, Service, certificate, eventually, match_odds, row, sanitizer_environment, trusting
 
 pytestmark = pytest.mark.depends_on("platform")
 
@@ -656,6 +656,25 @@ def test_the_sample_configuration_is_accepted(tmp_path):
     service.run("migrate")
     service.run("feed", "withdraw", "cricket")
     service.run("check")
+
+
+def settings_of(lines):
+    """Sections with keys, and their values, of lines such as `[server]` and `listen = 127.0.0.1:8080`."""
+    section, found = None, {}
+    for line in lines:
+        if head := re.fullmatch(r"\[(\w+)\]", line):
+            section = head[1]
+        elif setting := re.fullmatch(r"(\w+) =(.*)", line):
+            found[section, setting[1]] = setting[2].strip()
+    return found
+
+
+def test_the_sample_configuration_has_every_setting_with_its_default():
+    told = settings_of(subprocess.run([BINARY, "help", "settings"], capture_output=True, text=True, check=True).stdout.splitlines())
+    shown = settings_of((ROOT / "dist" / "croupier.conf").read_text().replace("\n#", "\n").splitlines())
+    assert shown.keys() == told.keys()
+    # An empty one may have an example.
+    assert {name: shown[name] for name, default in told.items() if default} == {name: default for name, default in told.items() if default}
 
 
 def test_the_program_tells_its_version_and_its_usage():
