@@ -2,7 +2,7 @@
 -- docs/wallet.md or docs/providers.md; a caller that does what they say fails none.
 --
 -- Callers have several threads and servers, and croupier has several instances, whose clocks differ: so a request
--- counts as sent after an answer only 250 ms after it, and a rule about what a caller usually does allows for
+-- counts as sent after an answer only 250 ms after it (but see WAS_AWAITED), and a rule about what a caller usually does allows for
 -- exceptions.
 
 -- define MINE(as)
@@ -16,6 +16,11 @@ conduct_fact AS {as} WHERE {as}.caller = $1
 -- define ASKED_AGAIN(from, to)
 (SELECT n.request_id FROM {MINE(n)} AND n.subject = f.subject AND n.client = f.client AND n.number <> f.number
   AND n.from_ms >= {from} AND n.from_ms < {to} ORDER BY n.from_ms LIMIT 1)
+
+-- A caller waits longer than half a second for an answer. A transaction id that comes again after a faster answer
+-- comes from a caller that has read that answer, and no 250 ms are allowed.
+-- define WAS_AWAITED
+f.act < 3 AND f.status > 0 AND f.until_ms - f.from_ms < 500
 
 -- Of a DEBIT, a CREDIT or a ROLLBACK without an answer, or with 500, what came of it: the same id again, or its
 -- ROLLBACK.
@@ -92,8 +97,9 @@ seen (line, good, request_id, moment) AS (
     FROM settled WHERE act = 0 AND (found OR late)
   UNION ALL {ONE(4, IS_EARLY)} AND f.act = 1 AND f.reference <> 0 AND (f.status = 200 OR {IS_EARLY})
   UNION ALL SELECT 5, CASE WHEN again IS NULL THEN 1 ELSE 0 END, coalesce(again, request_id), until_ms
-    FROM (SELECT f.request_id, f.until_ms,
-        {ASKED_AGAIN(f.until_ms + 250, f.until_ms + f.pause_s * 1000 - 250)} AS again
+    FROM (SELECT f.request_id, f.until_ms, CASE WHEN {WAS_AWAITED}
+        THEN {ASKED_AGAIN(f.until_ms, f.until_ms + f.pause_s * 1000 - 250)}
+        ELSE {ASKED_AGAIN(f.until_ms + 250, f.until_ms + f.pause_s * 1000 - 250)} END AS again
       FROM {MINE(f)} AND f.pause_s > 0) AS paused
   UNION ALL SELECT 6, CASE WHEN status IS NULL THEN 2 WHEN names_tag > 0 THEN 1 ELSE 0 END, request_id, from_ms
     FROM polls WHERE coalesce(status, 200) IN (200, 304)

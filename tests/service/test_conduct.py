@@ -225,6 +225,11 @@ def does_not_wait(server, client):
     assert client.get().status == 429
 
 
+def repeats_a_bet_at_once(server, client):
+    for _ in range(5):
+        assert client.move(debit(client.player, "bet", 100, round_id="r", **client.more), "503").status == 503
+
+
 def polls_without_the_tag(server, client):
     for _ in range(12):
         assert client.get().status == 200
@@ -255,7 +260,7 @@ def bets_for_a_blocked_player(server, client):
 
 BAD_CUSTOMERS = [(retries_with_another_amount, "unknown-outcome", []), (gives_a_win_up, "unknown-outcome", []),
              (uses_an_id_twice, "one-content", []), (forgets_a_bet, "unanswered-debit", []),
-             (pays_a_bet_that_was_declined, "win-after-bet", []), (does_not_wait, "retry-after", ["--rate", "3/86400"]),
+             (pays_a_bet_that_was_declined, "win-after-bet", []), (does_not_wait, "retry-after", ["--rate", "3/86400"]), (repeats_a_bet_at_once, "retry-after", []),
              (polls_without_the_tag, "conditional-polls", []), (gives_waits_up, "waiting-polls", []),
              (opens_connections, "connections", []), (bets_for_a_blocked_player, "player-blocked", [])]
 
@@ -300,7 +305,8 @@ def leaves_a_round_open(server, client):
 
 
 PROVIDERS = [(bets_for_an_old_launch, "session-expired"), (signs_wrongly, "signatures"), (leaves_a_round_open, "rounds"),
-             (forgets_a_bet, "unanswered-debit"), (pays_a_bet_that_was_declined, "win-after-bet")]
+             (forgets_a_bet, "unanswered-debit"), (pays_a_bet_that_was_declined, "win-after-bet"),
+             (repeats_a_bet_at_once, "retry-after")]
 
 
 @pytest.mark.parametrize("acts, check", PROVIDERS, ids=[case[0].__name__ for case in PROVIDERS])
@@ -308,6 +314,27 @@ def test_a_bad_provider_fails_just_its_line(sandbox, acts, check):
     client = provider(sandbox, acts.__name__.replace("_", "-"))
     acts(sandbox, client)
     assert judged(sandbox, client, [check])[check]["requests"]
+
+
+# ---- answers under way ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("act, took_ms, after_ms, result", [
+    (0, 5, 0, "fail"), (0, 5, 249, "fail"), (0, 5, 700, "fail"), (0, 5, 751, "pass"),
+    (0, 1000, 0, "pass"), (0, 1000, 249, "pass"), (0, 1000, 251, "fail"),  # the client may have given up just before
+    (4, 5, 0, "pass"), (4, 5, 249, "pass"), (4, 5, 251, "fail")])  # several threads may poll one path
+def test_a_repeat_within_retry_after_may_have_met_the_answer(sandbox, act, took_ms, after_ms, result):
+    """Requests as the store keeps them: 503, and the same again so long after that answer."""
+    caller = sandbox.add_customer("Repeats", options=["--sandbox", "on"]).id
+    now_ms = int(time.time() * 1000)
+    for name, from_ms, until_ms, status, pause_s in (("first", now_ms - took_ms, now_ms, 503, 1),
+                                                     ("again", now_ms + after_ms, now_ms + after_ms + 5, 200, 0)):
+        zeros = ("wanted_s", "waited_ms", "connection", "names_tag", "ends_round", "reference", "player", "round", "lost")
+        sandbox.platform.execute(
+            f"INSERT INTO conduct_fact (caller, request_id, reason, from_ms, until_ms, act, status, pause_s, client, subject, content, {', '.join(zeros)})"
+            f" VALUES ('{caller}', '{name}', '', {from_ms}, {until_ms}, {act}, {status}, {pause_s}, 1, 2, 3{', 0' * len(zeros)})")
+    row = next(row for row in sandbox.ask("customer", "conduct", caller) if row["check"] == "retry-after")
+    assert (row["result"], row["requests"]) == (result, ["again"] if result == "fail" else ["first"])
 
 
 # ---- who sees it, and how it begins again --------------------------------------------------------
