@@ -28,7 +28,7 @@ struct reload_socket {
 
 /* ---- where it is ----------------------------------------------------------------------------- */
 
-#define PLACES 3
+#define PLACES 4
 
 /* Where servers of `user` may have their sockets, the preferred one first. */
 static void list_places(uid_t user, char places[PLACES][PATH_MAX])
@@ -38,10 +38,10 @@ static void list_places(uid_t user, char places[PLACES][PATH_MAX])
     (void)snprintf(places[0], PATH_MAX, "%.*s", given == NULL ? 0 : (int)strcspn(given, ":"),
                    given == NULL ? "" : given);
     (void)snprintf(places[1], PATH_MAX, "/run/croupier");
-    if (session != NULL && session[0] == '/' && user == geteuid())
+    places[2][0] = '\0';
+    if (session != NULL && session[0] == '/')
         (void)snprintf(places[2], PATH_MAX, "%s/croupier", session);
-    else
-        (void)snprintf(places[2], PATH_MAX, "/run/user/%lu/croupier", (unsigned long)user);
+    (void)snprintf(places[3], PATH_MAX, "/run/user/%lu/croupier", (unsigned long)user);
 }
 
 /* Through the descriptor: the name of a socket must be short, and a path need not be. */
@@ -170,6 +170,11 @@ void reload_answer(int asker, bool done, const char *text)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+#define REMEDY                                                                                \
+    ": ask as its user or root, with its RUNTIME_DIRECTORY or XDG_RUNTIME_DIR. If its log "   \
+    "says that a command cannot ask it, kill -HUP reloads it, and one of these at its start " \
+    "gives it a socket"
+
 /* Connects to the first of the places that has a socket of that process. */
 static enum status connect_anywhere(int descriptor, long process, enum reload_question question,
                                     struct error *error)
@@ -192,8 +197,10 @@ static enum status connect_anywhere(int descriptor, long process, enum reload_qu
             return STATUS_OK;
     }
     if (failure == ENOENT)
-        return error_not_found(error, "no croupier serves as process %ld", process);
-    return error_unavailable(error, "cannot ask process %ld: %s", process, strerror(failure));
+        return error_not_found(
+            error, "no croupier serves as process %ld, or its socket is not found" REMEDY, process);
+    return error_unavailable(error, "cannot ask process %ld (%s)" REMEDY, process,
+                             strerror(failure));
 }
 
 static enum status connect_to(int descriptor, long process, enum reload_question question,

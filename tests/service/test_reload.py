@@ -6,6 +6,7 @@ import shlex
 import signal
 import socket
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -185,4 +186,33 @@ def test_a_directory_that_others_may_enter_is_not_used(make_service, tmp_path):
     service.start()
     assert [line["command"] for line in told(service, "a command cannot ask this server")] == ["reload", "upgrade"]
     assert not list(open_to_all.iterdir())
-    assert "no croupier" in service.run("reload", service.process.pid, configuration=False, status=1).errors
+    refused = service.run("reload", service.process.pid, configuration=False, status=1).errors
+    assert "no croupier" in refused and "kill -HUP" in refused and "RUNTIME_DIRECTORY" in refused
+
+
+SERVED = """
+import os, socket
+with socket.socket(socket.AF_UNIX) as served:
+    served.bind(f"croupier/{os.getpid()}.reload")
+    served.listen()
+    print("listening", flush=True)
+    asker, _ = served.accept()
+    asker.send(b"+")
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to be somebody else")
+def test_root_finds_a_server_of_another_user_by_its_session_directory(service):
+    with tempfile.TemporaryDirectory() as session:
+        os.chown(session, 65534, 65534)
+        (place := Path(session) / "croupier").mkdir(mode=0o700)
+        os.chown(place, 65534, 65534)
+        with subprocess.Popen(["python3", "-c", SERVED], user=65534, cwd=session, stdout=subprocess.PIPE) as server:
+            try:
+                assert server.stdout.readline() == b"listening\n"
+                del service.environment["RUNTIME_DIRECTORY"]
+                assert "XDG_RUNTIME_DIR" in service.run("reload", server.pid, configuration=False, status=1).errors
+                service.environment["XDG_RUNTIME_DIR"] = session
+                service.run("reload", server.pid, configuration=False)
+            finally:
+                server.kill()
