@@ -113,6 +113,15 @@ def test_a_missing_precondition_is_no_failure_unless_strict(house):
     certify("provider", base, status=2, SECRET="")
 
 
+def test_the_cases_are_listed_without_a_service():
+    listed = {role: certify(role, "--list").splitlines() for role in ("customer", "provider")}
+    assert all(len(lines) == sum(len(cases) for name, cases in CASES.items() if name.startswith(role)) for role, lines in listed.items())
+    assert certify("--list").splitlines() == listed["customer"] + listed["provider"]
+    assert len(certify("provider", "http://127.0.0.1:1", "--list", "--only", "stake").splitlines()) > 0
+    for words in ((), ("customer",), ("--list", "--only", "("), ("customer", "--sandbox", "ftp://x")):
+        certify(*words, status=2)
+
+
 # ---- the cases and the documents --------------------------------------------------------------------------
 
 WITHOUT = {  # what no caller can bring about at a service that is well
