@@ -66,8 +66,10 @@ def move(claims, operation, amount_minor, round_id, **more):
             status, text, asked_s = ask(request)
             if status < 500:
                 return json.loads(text)
-        except (OSError, http.client.HTTPException, ValueError):
-            pass  # no answer, or not all of it, or not the wallet's: the same again
+            came = f"{status} {text.decode(errors='replace')}"
+        except (OSError, http.client.HTTPException, ValueError) as error:  # no answer, or not all of it, or not the wallet's
+            came = error
+        print(f"provider.py: no answer of {WALLET} yet ({came}); the same again", file=sys.stderr, flush=True)
         time.sleep(max(pause_s, asked_s))
         pause_s = min(2 * pause_s, 10)
 

@@ -511,11 +511,16 @@ def test_a_provider_believes_a_token_and_bets(market, tmp_path):
     secret = Path(market.told["secret"]).read_text()
     customer = Customer(CUSTOMERS["python"], market, tmp_path)
 
-    def provider(token, port=market.providers, secret=secret):
+    def begin(token, port=market.providers, secret=secret):
         environment = dict(sanitizer_environment(), PROVIDER="dune-studio", SECRET=secret,
                            WALLET=f"http://127.0.0.1:{port}/provider/v1/wallet")
-        return subprocess.run([sys.executable, EXAMPLES / "provider-python" / "provider.py", token, "100", "180"],
-                              capture_output=True, text=True, env=environment, timeout=120 * PATIENCE)
+        return subprocess.Popen([sys.executable, EXAMPLES / "provider-python" / "provider.py", token, "100", "180"],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+    def provider(*arguments, **options):
+        with begin(*arguments, **options) as process:
+            shown = process.communicate(timeout=120 * PATIENCE)
+        return subprocess.CompletedProcess(process.args, process.returncode, *shown)
 
     launched = customer.launch()
     token = launched["launch_url"].partition("token=")[2]
@@ -534,6 +539,10 @@ def test_a_provider_believes_a_token_and_bets(market, tmp_path):
     assert done.returncode == 0, done.stderr
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(answer["balance_minor"], answer["replayed"]) for answer in answers] == [(480, True), (660, True)]
+    assert re.fullmatch(r"(provider.py: no answer of \S+ yet \(.+\); the same again\n){2}", done.stderr)
+    with begin(token, free_port()) as process:  # a wrong address: each attempt says so
+        assert all("refused" in process.stderr.readline() for _ in range(2))
+        process.kill()
     header, claims, signature = token.split(".")
     assert "set SECRET" in provider(token, secret="").stderr
     for bad in ("", "a.b.c", f"{header}.{claims}.", f"{claims}.{claims}.{signature}"):
