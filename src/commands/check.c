@@ -92,7 +92,9 @@ static void check_listen(struct report *report, enum listener_kind kind,
     };
     const char *check = names[kind].check;
     int reason = http_listen_try(address->host, address->port);
-    bool ours = reason == EADDRINUSE && listener_ask(kind, address, tls, NULL);
+    struct buffer answer = {0};
+    bool ours = reason == EADDRINUSE && listener_ask(kind, address, tls, &answer);
+    buffer_free(&answer);
     if (reason == 0 || ours) {
         report_check(report, check, FINE, NULL, "%s is %s", address->text,
                      ours ? "in use, by a croupier that is running" : "free");

@@ -5,13 +5,15 @@
 
 #define ANSWER_MAX ((size_t)64 * 1024)
 
-/* The path to ask each listener for, and a text that each answer of croupier has. */
+/* The path to ask each listener for, and texts of which each answer of croupier has one. Providers
+ * are refused in another way while the table of providers is not confirmed. */
 static const struct {
-    const char *path, *sign;
+    const char *path, *signs[2];
 } probes[] = {
-    [LISTENER_PUBLIC] = {"/api/v1/health", "\"cache\":\""},
-    [LISTENER_OPERATOR] = {"/metrics", "# TYPE croupier_"},
-    [LISTENER_PROVIDER] = {"/provider/v1/wallet", "\"not_admitted\""},
+    [LISTENER_PUBLIC] = {"/api/v1/health", {"\"cache\":\""}},
+    [LISTENER_OPERATOR] = {"/metrics", {"# TYPE croupier_"}},
+    [LISTENER_PROVIDER] = {"/provider/v1/wallet",
+                           {"\"not_admitted\"", "\"security_config_unavailable\""}},
 };
 
 /* Keeps the beginning of the answer, where the sign is, and ends it there. */
@@ -42,19 +44,16 @@ bool listener_ask(enum listener_kind kind, const struct listen_address *address,
                   struct buffer *answer)
 {
     struct buffer url = {0};
-    struct buffer own = {0};
     CURL *easy = curl_easy_init();
     config_append_url(&url, tls ? "https" : "http", address->host, address->port);
     buffer_append_string(&url, probes[kind].path);
-    if (answer == NULL)
-        answer = &own;
     answer->size = 0;
     if (easy != NULL && set_options(easy, buffer_string(&url), answer))
         (void)curl_easy_perform(easy); /* an answer that was cut off counts */
-    bool found = answer->size > 0 && memmem(answer->data, answer->size, probes[kind].sign,
-                                            strlen(probes[kind].sign)) != NULL;
+    const char *const *signs = probes[kind].signs;
+    bool found = strstr(buffer_string(answer), signs[0]) != NULL ||
+                 (signs[1] != NULL && strstr(buffer_string(answer), signs[1]) != NULL);
     curl_easy_cleanup(easy);
     buffer_free(&url);
-    buffer_free(&own);
     return found;
 }

@@ -12,8 +12,7 @@
 
 enum listener_kind { LISTENER_PUBLIC, LISTENER_OPERATOR, LISTENER_PROVIDER };
 
-/* Does the program that listens there answer as that listener of croupier's does? `answer`, unless
- * NULL, gets the body, whatever its status: at most 64 KiB, replacing what is in it. The caller
- * frees it. */
+/* Does the program that listens there answer as that listener of croupier's does? `answer` gets the
+ * body, whatever its status: at most 64 KiB, replacing what is in it. The caller frees it. */
 bool listener_ask(enum listener_kind kind, const struct listen_address *address, bool tls,
                   struct buffer *answer);

@@ -583,6 +583,13 @@ def test_check_knows_its_own_listeners_from_others(make_service):
     checks = {check["check"]: check for check in json.loads(service.run("check", "--json").text)}
     for name in (*ports, "provider.listen"):
         assert "by a croupier that is running" in checks[name]["message"]
+    # Without the key of secrets no provider can be confirmed, and all are refused with 503.
+    service.stop()
+    (service.directory / "secrets.key").rename(service.directory / "away.key")
+    service.start()
+    checks = {check["check"]: check for check in json.loads(service.run("check", "--json", status=1).text)}
+    assert [name for name, check in checks.items() if not check["ok"]] == ["secrets key"]
+    assert "by a croupier that is running" in checks["provider.listen"]["message"]
     # What listens there is croupier, but another listener of it.
     service.configure({"server.listen": f"127.0.0.1:{ports['operator.listen']}", "operator.listen": "127.0.0.1:0"})
     checks = {check["check"]: check for check in json.loads(service.run("check", "--json", status=1).text)}
