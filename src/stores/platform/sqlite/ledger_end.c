@@ -60,7 +60,8 @@ static size_t own_slot(void)
 
 static enum status failed(const char *path, struct error *error)
 {
-    return error_unavailable(error, "%s: cannot be used (%s)", path, strerror(errno));
+    enum status status = sqlite_is_full(errno) ? STATUS_FULL : STATUS_UNAVAILABLE;
+    return error_set(error, status, "%s: cannot be used (%s)", path, strerror(errno));
 }
 
 static enum status read_slots(const char *path, struct watermark slots[SLOTS], struct error *error)
