@@ -246,16 +246,6 @@ static bool unseal(void *context, const void *visited)
     return true;
 }
 
-static const char *secrets_remedy(enum status status)
-{
-    if (status == STATUS_INVALID)
-        return "change the file as the message says, and keep what is in it";
-    return status == STATUS_UNAVAILABLE
-               ? "let the user that croupier runs as read it; where there is none, copy it from "
-                 "another instance or a backup; for a new store `croupier migrate` makes it"
-               : "copy the right file from another instance or from its backup";
-}
-
 /* `platform` may be NULL: then the key is not tried. */
 static void check_secrets(struct report *report, const struct config *config,
                           struct platform_store *platform)
@@ -273,8 +263,12 @@ static void check_secrets(struct report *report, const struct config *config,
                                "%s is not the key that the secret of provider %s was stored under",
                                config->secrets_key_file, unsealing.failed);
     }
-    report_check(report, "secrets key", status == STATUS_OK, secrets_remedy(status), "%s",
-                 status == STATUS_OK ? config->secrets_key_file : error.text);
+    report_check(report, "secrets key", status == STATUS_OK,
+                 status == STATUS_INVALID
+                     ? "change the file as the message says, and keep what is in it"
+                     : "copy the right file from another instance or a backup, and let the user "
+                       "that croupier runs as read it; for a new store `croupier migrate` makes it",
+                 "%s", status == STATUS_OK ? config->secrets_key_file : error.text);
     secrets_destroy(&secrets);
 }
 

@@ -60,8 +60,8 @@ enum status secrets_open_key(struct secrets **secrets, const char *path, struct 
     if (status == STATUS_NOT_FOUND)
         status = error_unavailable(
             error,
-            "%s: there is no such file (the key of stored secrets); run: croupier "
-            "migrate, or copy it from another instance",
+            "%s: there is no such file (the key of stored secrets); copy it from another instance "
+            "or a backup; for a new store, run: croupier migrate",
             path);
     else if (status == STATUS_OK && bytes.size != SECRETS_KEY_SIZE)
         status = error_set(error, STATUS_MALFORMED,
