@@ -5,6 +5,7 @@
 #include <libgen.h>
 #include <stdarg.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "commands/listener_probe.h"
@@ -58,6 +59,8 @@ static void PRINTF_LIKE(5, 6)
 
 /* ---- the checks ------------------------------------------------------------------------------ */
 
+#define EXPIRES_SOON_MS (14 * CLOCK_DAY_MS) /* as the alarm has it */
+
 static void check_tls(struct report *report, const char *check, const char *certificate,
                       const char *key)
 {
@@ -68,8 +71,16 @@ static void check_tls(struct report *report, const char *check, const char *cert
     struct error error = {0};
     struct http_tls *tls = NULL;
     struct stat facts;
+    char day[CLOCK_DAY_SIZE];
     bool ok = http_tls_create(&tls, certificate, key, &error) == STATUS_OK;
-    if (ok && stat(key, &facts) == 0 && (facts.st_mode & S_IROTH) != 0)
+    int64_t expiry_ms = ok ? http_tls_expiry_ms(tls) : 0;
+    bool expired = expiry_ms <= clock_wall_ms();
+    clock_format_day(clock_day(expiry_ms), day);
+    if (ok && expiry_ms < clock_wall_ms() + EXPIRES_SOON_MS)
+        report_check(report, check, expired ? FAILED : WARNING,
+                     "renew it, then run: croupier reload", "%s %s on %s", certificate,
+                     expired ? "expired" : "expires", day);
+    else if (ok && stat(key, &facts) == 0 && (facts.st_mode & S_IROTH) != 0)
         report_check(report, check, WARNING, "chmod o-r that file, and renew the key",
                      "every user of this machine may read the private key %s", key);
     else
@@ -80,17 +91,21 @@ static void check_tls(struct report *report, const char *check, const char *cert
     http_tls_destroy(&tls);
 }
 
-static void check_listen(struct report *report, enum listener_kind kind,
-                         const struct listen_address *address, bool tls)
+static void check_listener(struct report *report, enum listener_kind kind,
+                           const struct listen_address *address, const char *certificate,
+                           const char *key)
 {
     static const struct {
-        const char *check, *variable;
+        const char *tls, *check, *variable;
     } names[] = {
-        [LISTENER_PUBLIC] = {"server.listen", "CROUPIER_SERVER_LISTEN"},
-        [LISTENER_OPERATOR] = {"operator.listen", "CROUPIER_OPERATOR_LISTEN"},
-        [LISTENER_PROVIDER] = {"provider.listen", "CROUPIER_PROVIDER_LISTEN"},
+        [LISTENER_PUBLIC] = {"tls", "server.listen", "CROUPIER_SERVER_LISTEN"},
+        [LISTENER_OPERATOR] = {"operator.tls", "operator.listen", "CROUPIER_OPERATOR_LISTEN"},
+        [LISTENER_PROVIDER] = {"provider.tls", "provider.listen", "CROUPIER_PROVIDER_LISTEN"},
     };
+    bool tls = certificate[0] != '\0';
     const char *check = names[kind].check;
+    if (tls || kind != LISTENER_OPERATOR) /* which seldom has one */
+        check_tls(report, names[kind].tls, certificate, key);
     int reason = http_listen_try(address->host, address->port);
     struct buffer answer = {0};
     bool ours = reason == EADDRINUSE && listener_ask(kind, address, tls, &answer);
@@ -313,19 +328,13 @@ static void check_config(struct report *report, const struct config *config)
                      "chmod o-r that file, and change the password where others use this machine",
                      "%s holds a password, and every user of this machine may read it",
                      config->path);
-    check_tls(report, "tls", config->tls_certificate, config->tls_key);
-    check_listen(report, LISTENER_PUBLIC, &config->listen, config->tls_certificate[0] != '\0');
-    check_listen(report, LISTENER_OPERATOR, &config->operator_listen,
-                 config->operator_tls_certificate[0] != '\0');
-    if (config->operator_tls_certificate[0] != '\0')
-        check_tls(report, "operator.tls", config->operator_tls_certificate,
-                  config->operator_tls_key);
-    if (config->provider_listen.text[0] != '\0') {
-        check_tls(report, "provider.tls", config->provider_tls_certificate,
-                  config->provider_tls_key);
-        check_listen(report, LISTENER_PROVIDER, &config->provider_listen,
-                     config->provider_tls_certificate[0] != '\0');
-    }
+    check_listener(report, LISTENER_PUBLIC, &config->listen, config->tls_certificate,
+                   config->tls_key);
+    check_listener(report, LISTENER_OPERATOR, &config->operator_listen,
+                   config->operator_tls_certificate, config->operator_tls_key);
+    if (config->provider_listen.text[0] != '\0')
+        check_listener(report, LISTENER_PROVIDER, &config->provider_listen,
+                       config->provider_tls_certificate, config->provider_tls_key);
     check_odds(report, config);
     struct platform_store *platform = check_platform(report, config);
     check_secrets(report, config, platform);

@@ -15,6 +15,7 @@ import pytest
 
 from servers import free_port
 from croupier import BINARY, PATIENCE, ROOT, Connection, Service, certificate, eventually, match_odds, row, sanitizer_environment, trusting
+from fake_provider import Authority
 
 pytestmark = pytest.mark.depends_on("platform")
 
@@ -618,12 +619,28 @@ def test_check_warns_of_a_password_that_everyone_may_read(service):
 
 
 def test_check_warns_of_a_tls_key_that_everyone_may_read(service):
-    certificate_path, key = certificate(service.directory)
+    certificate_path, key = certificate(service.directory, days=40)
     service.configure({"server.tls_certificate": certificate_path, "server.tls_key": key})
     for mode, warned in ((0o644, True), (0o640, False), (0o400, False)):
         Path(key).chmod(mode)
         [told] = [check for check in json.loads(service.run("check", "--json", status=None).text) if check["check"] == "tls"]
         assert told["ok"] and told["warning"] == warned and (not warned or str(key) in told["message"])
+
+
+def test_check_names_certificates_that_have_expired_or_soon_will(make_service):
+    service = make_service({"provider.listen": "127.0.0.1:0"})
+    [gone, key], [soon, soon_key] = Authority(service.directory).certificate("gone", "DNS:localhost", days=-1), certificate(service.directory, days=9)
+    late = certificate(service.directory, "late", days=40)
+    for each in (key, soon_key, late[1]):
+        each.chmod(0o600)
+    service.configure({"server.tls_certificate": soon, "server.tls_key": soon_key, "provider.tls_certificate": gone, "provider.tls_key": key,
+                       "operator.tls_certificate": late[0], "operator.tls_key": late[1]})
+    checks = {check["check"]: check for check in json.loads(service.run("check", "--json", status=1).text)}
+    told = checks["provider.tls"]
+    assert not told["ok"] and told["message"] == f"{gone} expired on 2020-01-02" and "renew it" in told["remedy"]
+    told = checks["tls"]
+    assert told["ok"] and told["warning"] and re.fullmatch(rf"{soon} expires on \d{{4}}-\d\d-\d\d", told["message"])
+    assert checks["operator.tls"]["ok"] and not checks["operator.tls"]["warning"]
 
 
 def test_a_port_that_is_taken_is_named_with_its_setting(service):
