@@ -310,8 +310,8 @@ static void report_problems(struct report *report, struct text problems)
         report_check(report, "configuration", FAILED,
                      unread ? "run this command as root or as the user that croupier runs as "
                               "(sudo -u croupier croupier check)"
-                            : "mend it there; `croupier help settings` lists every setting with "
-                              "its range",
+                            : "name a file that is there with -c, or mend it there; `croupier help "
+                              "settings` lists every setting with its range",
                      "%.*s", (int)problem.size, problem.at);
     }
 }

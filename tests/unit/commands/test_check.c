@@ -192,6 +192,14 @@ TEST(a_configuration_that_is_refused_is_the_only_check)
     expect_result(document, "configuration", false, ":2: [server] listen: ");
 }
 
+TEST(a_configuration_that_is_not_there_asks_for_another)
+{
+    (void)unlink(config_path);
+    struct text document = check(EXIT_USAGE);
+    expect_result(document, "configuration", false, "No such file");
+    expect_remedy(document, "configuration", "name a file that is there with -c");
+}
+
 /* The file of an installed croupier is for root and the service: others need to know who may run it. */
 TEST(a_configuration_that_may_not_be_read_names_the_user_to_be)
 {
