@@ -4,6 +4,7 @@
  */
 #include <libgen.h>
 #include <stdarg.h>
+#include <sys/statvfs.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -136,29 +137,37 @@ struct configured {
     const char *check;
     const char *uri;
     const char *setting; /* the setting that has this value */
-    bool here;           /* it is a file on this machine: no server has it */
+    const char *path;    /* of its file or directory on this machine; NULL: a server has it */
 };
+
+/* SQLite's log grows by so much before its pages move into the database and it begins again. */
+#define ROOM_LEAST ((uint64_t)4 * 1024 * 1024)
 
 /* An error names the store itself; an answer does not. */
 static void report_store(struct report *report, const struct configured *store, enum status status,
                          const struct error *error)
 {
     char remedy[ERROR_TEXT_SIZE];
+    struct statvfs disk;
+    bool full = store->path != NULL && statvfs(store->path, &disk) == 0 &&
+                (uint64_t)disk.f_bavail * disk.f_frsize < ROOM_LEAST;
     (void)snprintf(remedy, sizeof remedy, "%s %s names it",
-                   status == STATUS_INVALID
+                   status == STATUS_OK || status == STATUS_FULL
+                       ? "make room on that disk, or nothing more can be written;"
+                   : status == STATUS_INVALID
                        ? "do as the message says, with this configuration and as the user that "
                          "croupier runs as;"
-                   : store->here ? "the user that croupier runs as must be able to read and write "
-                                   "it, and this command runs as that user;"
-                                 : "see that it runs and lets this machine in, with the user and "
-                                   "the password that it is given;",
+                   : store->path != NULL
+                       ? "the user that croupier runs as must be able to read and write it, and "
+                         "this command runs as that user;"
+                       : "see that it runs and lets this machine in, with the user and the "
+                         "password that it is given;",
                    store->setting);
     struct buffer shown = {0};
     config_redact_uri(store->uri, &shown);
-    if (status == STATUS_OK)
-        report_check(report, store->check, FINE, NULL, "%s answers", buffer_string(&shown));
-    else
-        report_check(report, store->check, FAILED, remedy, "%s", error->text);
+    buffer_append_string(&shown, full ? " answers, but its disk has no room" : " answers");
+    report_check(report, store->check, status == STATUS_OK && !full, remedy, "%s",
+                 status == STATUS_OK ? buffer_string(&shown) : error->text);
     buffer_free(&shown);
 }
 
@@ -202,9 +211,9 @@ static void check_odds(struct report *report, const struct config *config)
         return;
     }
     const struct configured store = {"odds store", config->odds_store, "odds.store",
-                                     config_odds_directory(config) != NULL};
+                                     config_odds_directory(config)};
     report_store(report, &store, status, &error);
-    if (status == STATUS_OK && !store.here)
+    if (status == STATUS_OK && store.path == NULL)
         report_check(report, "odds mode", FINE, NULL, "%s",
                      asks ? "asking: the server reports no changes, so each request asks it"
                           : "tracking: the server reports changes");
@@ -223,7 +232,7 @@ static struct platform_store *check_platform(struct report *report, const struct
     if (status != STATUS_OK)
         platform_store_close(&platform);
     const struct configured store = {"platform store", config->platform_store, "platform.store",
-                                     config_platform_file(config) != NULL};
+                                     config_platform_file(config)};
     report_store(report, &store, status, &error);
     if (status == STATUS_OK && platform->unsafe != NULL)
         report_check(report, "platform durability", WARNING,
