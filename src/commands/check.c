@@ -157,6 +157,8 @@ static void report_store(struct report *report, const struct configured *store, 
                    : status == STATUS_INVALID
                        ? "do as the message says, with this configuration and as the user that "
                          "croupier runs as;"
+                   : strstr(error->text, strerror(EROFS)) != NULL
+                       ? "its disk is mounted read-only: mount it for writing, too;"
                    : store->path != NULL
                        ? "the user that croupier runs as must be able to read and write it, and "
                          "this command runs as that user;"
@@ -190,7 +192,7 @@ static bool report_unmade(struct report *report, const char *path)
                      reason == ENOENT
                          ? "make that directory, for the user that croupier runs as"
                          : "run this command as the user that croupier runs as, who must be able "
-                           "to write in that directory",
+                           "to write in that directory, on a disk that is not mounted read-only",
                      "%s is not there and cannot be made in its directory: %s", path,
                      strerror(reason));
     return true;

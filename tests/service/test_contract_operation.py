@@ -644,7 +644,7 @@ def test_check_names_certificates_that_have_expired_or_soon_will(make_service):
 
 
 @pytest.mark.only("sqlite")
-def test_check_names_a_disk_that_is_full(tmp_path):
+def test_check_names_a_disk_that_is_full_or_mounted_read_only(tmp_path):
     disk, settings = tmp_path / "disk", tmp_path / "croupier.conf"
     disk.mkdir()
     settings.write_text(f"[server]\nlisten = 127.0.0.1:0\n[operator]\nlisten = 127.0.0.1:0\n[odds]\nstore = embedded:{disk}/odds\n"
@@ -656,17 +656,21 @@ def test_check_names_a_disk_that_is_full(tmp_path):
         check
         head -c 8m /dev/zero >{disk}/ballast
         check
+        rm {disk}/ballast
+        mount -o remount,ro {disk}
+        check
     """
     done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, env=sanitizer_environment(),
                           timeout=60 * PATIENCE)
     if done.returncode == 77 or "unshare" in done.stderr:
         pytest.skip("needs the right to mount")
-    well, full = ({check["check"]: check for check in json.loads(document)} for document in done.stdout.split("---\n")[:2])
+    well, full, fixed = ({check["check"]: check for check in json.loads(document)} for document in done.stdout.split("---\n")[:3])
     stores = "odds store", "platform store"
     assert all(well[store]["ok"] for store in stores)
     assert "its disk has no room" in full["odds store"]["message"]
     for store in stores:
         assert not full[store]["ok"] and full[store]["remedy"].startswith("make room on that disk")
+        assert not fixed[store]["ok"] and fixed[store]["remedy"].startswith("its disk is mounted read-only: mount it for writing")
 
 
 def test_a_port_that_is_taken_is_named_with_its_setting(service):

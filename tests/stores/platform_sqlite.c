@@ -267,7 +267,7 @@ TEST_OF(fixture, a_read_only_file_is_refused)
 static void expect_unwritable_directory(struct fixture *fixture)
 {
     assert_refused(fixture, open_store(fixture, true), STATUS_UNAVAILABLE,
-                   "cannot be written by user");
+                   "cannot be written (Permission denied, as user");
 }
 
 TEST_OF(fixture, a_read_only_directory_is_refused)

@@ -297,8 +297,8 @@ static enum status examine_directory(const char *path, struct error *error)
                               path, directory, (unsigned)geteuid());
     /* WAL needs files beside the database, so the directory matters as much as the file. */
     else if (faccessat(AT_FDCWD, directory, R_OK | W_OK | X_OK, AT_EACCESS) != 0)
-        status = error_unavailable(error, "%s: its directory %s cannot be written by user %u (%s)",
-                                   path, directory, (unsigned)geteuid(), strerror(errno));
+        status = error_unavailable(error, "%s: its directory %s cannot be written (%s, as user %u)",
+                                   path, directory, strerror(errno), (unsigned)geteuid());
     memory_free(copy);
     return status;
 }
