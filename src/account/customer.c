@@ -165,6 +165,8 @@ static enum status make_key(struct account_call *call, struct error *error)
 static enum status revoke_key(struct account_call *call, struct error *error)
 {
     struct search search = {.call = call};
+    if (strlen(call->asked.prefix) != KEY_PREFIX_SIZE - 1)
+        return error_invalid(error, "prefix: %s", account_prefix.rule);
     enum status status = find_key(&search, error);
     if (status == STATUS_OK && search.count != 1)
         return account_refuse(call, search.count == 0 ? &error_key_not_found : &error_key_ambiguous,

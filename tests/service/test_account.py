@@ -137,7 +137,8 @@ def test_each_mistake_is_named(house, path, message):
 
 @pytest.mark.parametrize("query, message", [
     ("", "The parameter prefix is missing."), ("?prefix=", "The parameter prefix must be the first 8 characters of a key (crk_…)."),
-    ("?prefix=crk_abcde", "The parameter prefix must be the first 8 characters of a key (crk_…)."),
+    *((f"?prefix={wrong}", "The parameter prefix must be the first 8 characters of a key (crk_…).")
+      for wrong in ("crk_abcde", "crk_abc", "crk_")),
     ("?prefix=crk_abcd&prefix=crk_abcd", "The parameter prefix is given twice."),
     ("?prefix=crk_abcd&x=1", "The request has an unknown parameter. It may have prefix."),
 ])
