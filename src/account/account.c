@@ -156,10 +156,12 @@ static void reply_invalid(struct http_request *request, const struct job *job)
 static void reply(struct http_request *request, struct job *job)
 {
     struct account_call *call = &job->call;
-    if (job->status == STATUS_OK)
-        http_reply_json(request, call->status, buffer_text(&call->answer));
-    else if (call->refusal != NULL)
+    if (call->refusal == &error_account_busy)
+        http_request_add_field(request, TEXT("Retry-After"), TEXT("1"));
+    if (call->refusal != NULL)
         http_reply_error(request, call->refusal);
+    else if (job->status == STATUS_OK)
+        http_reply_json(request, call->status, buffer_text(&call->answer));
     else if (job->status == STATUS_INVALID)
         reply_invalid(request, job);
     else if (job->status == STATUS_UNAVAILABLE || job->status == STATUS_TIMEOUT ||
@@ -309,10 +311,9 @@ void account_route(struct account *account, struct mailbox *mailbox,
         http_defer(&job->deferral, request); /* this thread delivers the mail after we return */
         return;
     }
+    job->call.refusal = refusal;
+    reply(request, job);
     free_job(job);
-    if (refusal == &error_account_busy)
-        http_request_add_field(request, TEXT("Retry-After"), TEXT("1"));
-    http_reply_error(request, refusal);
 }
 
 /* ---- for an operator ------------------------------------------------------------------------- */

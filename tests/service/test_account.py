@@ -337,6 +337,31 @@ def test_other_customers_keys_are_not_there(house):
 # ---- rates ------------------------------------------------------------------------------------------------
 
 
+def test_a_reader_of_rounds_that_meets_another_is_told_when_to_come_back(make_service):
+    """Its budget is not used up, and five requests are not eight: a server reads one page of all rounds at a time."""
+    server = make_service({"account.rate": "off"})
+    customer = server.add_customer("Acme")
+    reads = server.run("key", "issue", customer.id, "--only", "account").text.strip()
+    server.start()
+    server.await_admission(reads)
+    answers = []
+
+    def ask():
+        while len(answers) < 3000 and all(answer.status == 200 for answer in answers):
+            answers.append(server.get(ACCOUNT + "/rounds?state=open&limit=200", key=reads))
+
+    threads = [threading.Thread(target=ask) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    refused = [answer for answer in answers if answer.status != 200]
+    assert refused, f"none of {len(answers)} met another"
+    for answer in refused:
+        assert answer.error == (429, "rate_limited") and answer.header("Retry-After") == "1"
+        assert answer.json()["message"] == "Too many such requests are under way. Try again later."
+
+
 def test_the_account_has_a_budget_of_its_own(make_service):
     server = make_service({"account.rate": "3/3600"})
     customer = server.add_customer("Acme", rate="5/3600")
