@@ -155,34 +155,35 @@ static enum status get(struct platform_store *store, const char *id, void *recor
 
 /* ---- changing -------------------------------------------------------------------------------- */
 
+/* Refuses a change that would let the player play earlier, by this rule. */
+static enum status refuse(const struct block_view *block, const char *rule, struct error *error)
+{
+    char until[CLOCK_TEXT_SIZE];
+    const bool ends = block->before.until_ms != 0;
+    clock_format_rfc3339(block->before.until_ms, until);
+    return error_conflict(error, "'%s' is blocked %s%s; %s", block->record.id,
+                          ends ? "until " : "without an end", ends ? until : "", rule);
+}
+
 static enum status judge_block(const struct block_view *block, struct error *error)
 {
-    const int64_t until_ms = block->before.until_ms;
-    char until[CLOCK_TEXT_SIZE];
-    clock_format_rfc3339(until_ms, until);
+    const int64_t until_ms = block->record.until_ms;
     if (block->early)
         return error_invalid(error, "early: is only for taking a block away");
-    if (block_is_in_force(&block->before, block->now_ms) && until_ms != 0 &&
-        block->record.until_ms < until_ms)
-        return error_conflict(error, "'%s' is blocked until %s, which cannot become earlier",
-                              block->record.id, until);
-    return STATUS_OK;
+    return block_is_in_force(&block->before, block->now_ms) && until_ms != 0 &&
+                   (block->before.until_ms == 0 || until_ms < block->before.until_ms)
+               ? refuse(block, "an end cannot become earlier", error)
+               : STATUS_OK;
 }
 
 static enum status judge_unblock(const struct block_view *block, struct error *error)
 {
-    char until[CLOCK_TEXT_SIZE];
-    clock_format_rfc3339(block->before.until_ms, until);
     if (block->early && !block->explained)
         return error_invalid(error, "reason: is required to unblock");
-    if (block->record.until_ms != block->before.until_ms)
+    if (block->record.until_ms != 0 && block->record.until_ms != block->before.until_ms)
         return error_invalid(error, "until: is only for blocking");
-    if (!block->early)
-        return error_set(
-            error, STATUS_CONFLICT, "'%s' is blocked %s%s; to unblock it, give early and a reason",
-            block->record.id, block->before.until_ms == 0 ? "without an end" : "until ",
-            block->before.until_ms == 0 ? "" : until);
-    return STATUS_OK;
+    return block->early ? STATUS_OK
+                        : refuse(block, "to unblock it, give early and a reason", error);
 }
 
 /* Refuses these settings of a block that is not in force and is not set now. */

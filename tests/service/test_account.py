@@ -246,6 +246,20 @@ def test_a_block_is_lifted_as_the_operator_s_is(house):
     assert house.put(reference="dave", blocked=False).json()["blocked"] is False  # nothing to lift
 
 
+def test_a_block_without_an_end_gets_none(house):
+    """The strictest block is not the easiest to lift."""
+    assert house.put(reference="trial-17", blocked=True, reason="self-excluded for good").json()["until"] is None
+    for given in ({"blocked": False}, {"blocked": True, "until": "2099-01-01T00:00:00Z"}):
+        assert house.put(reference="trial-17", **given).error == (409, "block_conflict")
+    refused = house.put(reference="trial-17", blocked=True, until="2099-01-01T00:00:00Z", early=True, reason="over")
+    assert refused.json()["message"] == "The field early is only for taking a block away."
+    again = house.put(reference="trial-17", blocked=True).json()
+    assert (again["until"], again["reason"]) == (None, "self-excluded for good")
+    # A block that was lifted holds no later one.
+    assert house.put(reference="trial-17", blocked=False, early=True, reason="a mistake").status == 200
+    assert house.put(reference="trial-17", blocked=True, until="2099-01-01T00:00:00Z").json()["until"] == "2099-01-01T00:00:00.000Z"
+
+
 def test_a_block_of_one_customer_is_no_other_s_and_both_are_in_the_audit(house):
     assert house.put(house.other.manages, reference="erin", blocked=True, reason="theirs").status == 200
     assert may_play(house, add_player(house.server, house.owner, "erin"))

@@ -166,6 +166,9 @@ def test_a_block_without_an_end_is_taken_away_only_with_a_reason(casino, referen
         for given in (("--early",), ("--early", "--reason", ""), ("--early", "--reason", " ")):
             assert "reason: " in refused(casino, "unblock", *named, *given, status=2)
         assert "reason: must not be empty" in refused(casino, "block", *named, "--reason", "", status=2)
+        # Nor by way of an end.
+        said = refused(casino, "block", *named, "--until", "1h")
+        assert f"'{identity}' is blocked without an end; an end cannot become earlier" in said
         assert not may_play(casino, player) and changes(casino, identity)[0]["command"] == "player block"
         casino.run("player", "unblock", *named, "--early", "--reason", "a mistake")
         assert may_play(casino, player)
