@@ -190,10 +190,10 @@ const REASON = { name: "reason", label: "Reason", hint: "Is shown with the block
 function block(page, player) {
     ask(`Block ${player.player_reference}?`, "Stakes and launches for money are refused, by customer and provider. Wins, rollbacks and payouts still pass.", {
         label: "Block", fields: [REASON,
-            { name: "until", label: "Until", placeholder: "30d", hint: "When the block ends by itself: 2027-01-31, or 30d from now. Empty: it does not." },
+            { name: "until", label: "Until", placeholder: "30d", hint: "When the block ends by itself: 2027-01-31, or 30d from now. Empty: it has no end, also where it had one." },
             { name: "whole", label: "All currencies", kind: "check", hint: `Every player that ${player.customer} calls ${player.player_reference}, also a later one.` }],
         submit: async ({ whole, ...given }) => {
-            await patch(`blocks/${whole ? `${player.customer}:${player.player_reference}` : player.player_id}`, { blocked: true, ...given });
+            await patch(`blocks/${whole ? `${player.customer}:${player.player_reference}` : player.player_id}`, { blocked: true, until: null, ...given });
             say("The player is blocked.");
             page.again();
         } });

@@ -41,8 +41,8 @@ static enum status put_block(struct account_call *call, struct error *error)
     enum status status = account_ahead(call, "until", asked->until, &until_ms, error);
     if (status != STATUS_OK)
         return status;
-    if (until_ms != 0)
-        settings[count++] = (struct setting){"until", asked->until};
+    if (until_ms != 0 || asked->blocked)
+        settings[count++] = (struct setting){"until", until_ms == 0 ? NULL : asked->until};
     if (asked->reason[0] != '\0')
         settings[count++] = (struct setting){"reason", asked->reason};
     if (asked->early)

@@ -12,10 +12,13 @@
 static enum status set_until(const struct field *field, struct text text, void *record,
                              struct error *error)
 {
-    const struct block_view *block = record;
+    struct block_view *block = record;
+    int64_t until_ms = 0;
     enum status status =
-        time_parse_ahead(text, block->now_ms, field_value_to_set(field, record), error);
-    if (status != STATUS_OK)
+        text.at == NULL ? STATUS_OK : time_parse_ahead(text, block->now_ms, &until_ms, error);
+    if (status == STATUS_OK)
+        block->record.until_ms = until_ms;
+    else
         error_prefix(error, "%s", field->name);
     return status;
 }

@@ -10,7 +10,8 @@
  *
  * A block ends by itself when its `until` is over, by the clock of the machine that asks. An
  * operator takes it away only with `early` and a reason, also where it has no end, and never brings
- * its end forward. A setting that is not given leaves a block that is in force as it is.
+ * its end forward nor gives it one. A setting that is not given leaves a block that is in force as
+ * it is; `until` without a text takes its end away.
  */
 struct block_view {
     struct block_record record;

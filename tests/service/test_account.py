@@ -260,6 +260,16 @@ def test_a_block_without_an_end_gets_none(house):
     assert house.put(reference="trial-17", blocked=True, until="2099-01-01T00:00:00Z").json()["until"] == "2099-01-01T00:00:00.000Z"
 
 
+@pytest.mark.parametrize("given", [{"until": None}, {}])
+def test_a_break_becomes_an_exclusion_for_good(house, given):
+    reference = f"for-good-{len(given)}"
+    assert house.put(reference=reference, blocked=True, until="2098-12-10T00:00:00Z", reason="a break").status == 200
+    assert house.put(reference=reference, blocked=False, until=None).error == (409, "block_conflict")
+    for_good = house.put(reference=reference, blocked=True, **given).json()
+    assert (for_good["blocked"], for_good["until"], for_good["reason"]) == (True, None, "a break")
+    assert house.put(reference=reference, blocked=True, until="2098-12-10T00:00:00Z").error == (409, "block_conflict")
+
+
 def test_a_block_of_one_customer_is_no_other_s_and_both_are_in_the_audit(house):
     assert house.put(house.other.manages, reference="erin", blocked=True, reason="theirs").status == 200
     assert may_play(house, add_player(house.server, house.owner, "erin"))

@@ -745,7 +745,10 @@ def block_players(house, owner):
         answer = owner.ask("PATCH", f"/admin/v1/blocks/{house.player}", {"blocked": True, field: value})
         assert (code(answer), answer.json()["error"]["field"]) == ((422, "invalid"), field), field
     by_name = f"{house.customer.id}:{owner.get(player)['player_reference']}"
-    owner.change("PATCH", f"blocks/{by_name}", {"blocked": True})
+    owner.change("PATCH", f"blocks/{by_name}", {"blocked": True, "until": "2d"})
+    assert owner.change("PATCH", f"blocks/{by_name}", {"blocked": True})["until"] is not None
+    assert owner.change("PATCH", f"blocks/{by_name}", {"blocked": True, "until": None})["until"] is None
+    assert code(owner.ask("PATCH", f"/admin/v1/blocks/{by_name}", {"blocked": True, "until": "30d"})) == (409, "conflict")
     freed = owner.change("PATCH", player, {"blocked": False, "early": True, "reason": "a mistake"})
     assert [block["id"] for block in freed["blocks"]] == [by_name]  # it stands
     assert owner.get(f"blocks/{house.player}") | {"blocked": False, "standing": by_name} == owner.get(f"blocks/{house.player}")

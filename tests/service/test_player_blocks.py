@@ -176,6 +176,20 @@ def test_a_block_without_an_end_is_taken_away_only_with_a_reason(casino, referen
         assert (last["command"], last["after"]["reason"], first["after"]["reason"]) == ("player unblock", "a mistake", "self-exclusion")
 
 
+def test_a_break_becomes_an_exclusion_for_good(casino, reference):
+    player = add_player(casino, casino.customer, reference)
+    for named in ((player,), (casino.customer.id, reference)):
+        identity = ":".join(named)
+        casino.run("player", "block", *named, "--until", "1h", "--reason", "a break")
+        casino.run("player", "block", *named, "--no-until")
+        assert "cannot become earlier" in refused(casino, "block", *named, "--until", "90d")
+        assert changes(casino, identity)[0]["after"] == {"until_ms": None}
+        lift(casino, *named)
+        casino.run("player", "block", *named, "--until", "1h")  # a block that was lifted holds no later one
+        casino.clock.advance(wall=3700)
+        assert may_play(casino, player)
+
+
 def test_two_blocks_of_a_player_must_both_have_ended(casino, reference):
     player = add_player(casino, casino.customer, reference)
     casino.run("player", "block", player, "--until", "2d")
