@@ -52,9 +52,9 @@ static enum status put_block(struct account_call *call, struct error *error)
     status = resource_change(&block_resource, call->store, id, &edit, &block, error);
     if (status == STATUS_CONFLICT)
         return account_refuse(call,
-                              block.standing[0] != '\0' && block.before.blocked_ms == 0
-                                  ? &error_blocked_by_operator
-                                  : &error_block_conflict,
+                              block_is_in_force(&block.before, block.now_ms)
+                                  ? &error_block_conflict
+                                  : &error_blocked_by_operator,
                               error);
     if (status == STATUS_OK)
         write_block(&call->json, &block);

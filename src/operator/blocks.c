@@ -117,20 +117,28 @@ static enum status find_reference(struct platform_store *store, const char *id,
                : status;
 }
 
-/* A player is blocked while its own block, that of its reference or its customer's is in force. */
+/* A player is blocked while its own block, that of its reference or its customer's is in force.
+ * Beside the customer's own, the blocks of its players count, too. */
 static enum status find_standing(struct platform_store *store, struct block_view *block,
                                  struct error *error)
 {
+    const struct block_record *record = &block->record;
+    struct player_record players[16]; /* a currency each */
+    size_t count = 0;
     enum status status = STATUS_OK;
-    for (int own = 0; own < 2 && status == STATUS_OK && block->standing[0] == '\0'; own++) {
+    if (block_is_own(record))
+        status = platform_players_named(store, record->customer_id, record->reference, players,
+                                        sizeof players / sizeof players[0], &count, error);
+    for (size_t i = 0; i < count + 2 && status == STATUS_OK && block->standing[0] == '\0'; i++) {
         struct block_record other;
-        char id[BLOCK_ID_SIZE];
-        block_name(id, block->record.customer_id, block->record.reference, own == 1);
-        if (strcmp(id, block->record.id) == 0)
+        char name[BLOCK_ID_SIZE];
+        block_name(name, record->customer_id, record->reference, i == count + 1);
+        const char *id = i < count ? players[i].id : name;
+        if (strcmp(id, record->id) == 0)
             continue;
         status = platform_get(store, &block_table, id, &other, error);
         if (status == STATUS_OK && block_is_in_force(&other, block->now_ms))
-            memcpy(block->standing, id, sizeof id);
+            memcpy(block->standing, other.id, sizeof other.id);
         if (status == STATUS_NOT_FOUND)
             status = STATUS_OK;
     }

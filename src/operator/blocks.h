@@ -16,8 +16,8 @@
 struct block_view {
     struct block_record record;
     bool blocked; /* in force */
-    /* Another block that is in force: of the player's reference, or its customer's own; "" of one
-     * that is listed. */
+    /* Another block that is in force: of the player's reference, or its customer's own; beside the
+     * customer's own also that of a player. "" of one that is listed. */
     char standing[BLOCK_ID_SIZE];
     /* For a change: */
     struct block_record before; /* as stored; zeros: it was not */

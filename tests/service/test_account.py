@@ -270,6 +270,41 @@ def test_a_break_becomes_an_exclusion_for_good(house, given):
     assert house.put(reference=reference, blocked=True, until="2098-12-10T00:00:00Z").error == (409, "block_conflict")
 
 
+def test_a_block_of_one_player_by_the_operator_is_seen_beside_the_customer_s(house):
+    """The operator's block is of one currency, by the player's id."""
+    server, owner = house.server, house.owner
+    add_player(server, owner, "frank", "JPY")
+    player = add_player(server, owner, "frank")
+    server.ask("player", "block", player, "--reason", "ours")
+    assert house.put(reference="frank", blocked=False).error == (409, "blocked_by_operator")
+    blocked = house.put(reference="frank", blocked=True)
+    assert blocked.status == 200 and blocked.json()["blocked_by_operator"] is True
+    lifted = house.put(reference="frank", blocked=False, early=True, reason="over")
+    assert lifted.status == 200 and lifted.json()["blocked_by_operator"] is True
+    assert not may_play(house, player)
+    assert house.put(reference="frank", blocked=False, early=True, reason="over").error == (409, "blocked_by_operator")
+    server.ask("player", "unblock", player, "--early", "--reason", "over")
+    assert house.put(reference="frank", blocked=False).json()["blocked_by_operator"] is False
+    assert may_play(house, player)
+
+
+def test_a_block_of_the_operator_s_is_seen_after_the_customer_s_has_ended(clocked):
+    server = clocked
+    customer = server.add_customer("Acme", options=["--casino"])
+    manages = server.run("key", "issue", customer.id, "--only", "manage").text.strip()
+    server.await_admission(manages)
+
+    def put(**body):
+        return server.request("PUT", ACCOUNT + "/block", key=manages, headers={"Content-Type": "application/json"},
+                              body=json.dumps({"reference": "grace", **body}).encode())
+
+    until = datetime.now(timezone.utc) + timedelta(seconds=server.clock.ahead[1] // 1_000_000_000, hours=1)
+    assert put(blocked=True, until=until.strftime("%Y-%m-%dT%H:%M:%SZ")).status == 200
+    server.ask("player", "block", customer.id, "grace", "--reason", "ours")
+    server.clock.advance(wall=3700)
+    assert put(blocked=False).error == (409, "blocked_by_operator")
+
+
 def test_a_block_of_one_customer_is_no_other_s_and_both_are_in_the_audit(house):
     assert house.put(house.other.manages, reference="erin", blocked=True, reason="theirs").status == 200
     assert may_play(house, add_player(house.server, house.owner, "erin"))
