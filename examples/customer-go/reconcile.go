@@ -160,55 +160,61 @@ func theirs(day string) map[string]sums {
 			}
 			return sum
 		}
-		back := "rolled_back_"
-		found[row["currency"].(string)] = sums{add("", "entries"), add("", took...), add("", gave...), add(back, took...), add(back, gave...)}
+		found[row["currency"].(string)] = sums{add("", "entries"), add("", took...), add("", gave...), add("rolled_back_", took...), add("rolled_back_", gave...)}
 	}
 	return found
+}
+
+const form = "2006-01-02" // of a day
+
+// The first and the last day of the arguments; without any, today and yesterday.
+func asked(words []string) (string, string) {
+	now := time.Now().UTC()
+	days := []string{now.Format(form), now.AddDate(0, 0, -1).Format(form)} // today is not over
+	copy(days, words)
+	_, bad := time.Parse(form, days[0])
+	_, worse := time.Parse(form, days[1])
+	if len(words) > 2 || bad != nil || worse != nil || len(words) > 0 && (days[0] > days[1] || days[1] > now.Format(form)) {
+		fmt.Fprintln(os.Stderr, "reconcile [FIRST [LAST]]: days as 2026-11-29, in their order, LAST no later than today (UTC); without it, yesterday")
+		os.Exit(2)
+	}
+	return days[0], days[1]
 }
 
 func main() {
 	if key == "" {
 		must(errors.New("set ACCOUNT_KEY to a key with the area account (crk_…)"))
 	}
+	first, last := asked(os.Args[1:])
 	days := mine(copyEntries())
-	now := time.Now().UTC()
-	first, last := now.Format("2006-01-02"), now.AddDate(0, 0, -1).Format("2006-01-02") // today is not over
 	for day := range days {
-		if day < first {
+		if len(os.Args) == 1 && day < first {
 			first = day
 		}
 	}
-	for at, word := range os.Args[1:] {
-		*[]*string{&first, &last}[at] = word
-	}
-	differ := false
-	day, err := time.Parse("2006-01-02", first)
+	status := 0
+	day, err := time.Parse(form, first)
 	must(err)
-	for ; day.Format("2006-01-02") <= last; day = day.AddDate(0, 0, 1) {
-		name := day.Format("2006-01-02")
+	for ; day.Format(form) <= last; day = day.AddDate(0, 0, 1) {
+		name := day.Format(form)
 		here, there := days[name], theirs(name)
+		for currency := range here {
+			there[currency] = there[currency] // zeros, where they have nothing
+		}
 		currencies := []string{}
 		for currency := range there {
 			currencies = append(currencies, currency)
-		}
-		for currency := range here {
-			if _, both := there[currency]; !both {
-				currencies = append(currencies, currency)
-			}
 		}
 		sort.Strings(currencies)
 		for _, currency := range currencies {
 			ours, other := fmt.Sprint(here[currency]), fmt.Sprint(there[currency])
 			ours, other = ours[1:len(ours)-1], other[1:len(other)-1]
-			if ours == other {
-				fmt.Println(name, currency, ours, "equal")
-			} else {
-				fmt.Println(name, currency, ours, "here, but", other, "there")
-				differ = true
+			verdict := "equal"
+			if ours != other {
+				verdict, status = "here, but "+other+" there", 1
 			}
+			fmt.Println(name, currency, ours, verdict)
 		}
 	}
-	if differ {
-		os.Exit(1)
-	}
+	os.Exit(status)
 }

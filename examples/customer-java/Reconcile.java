@@ -139,10 +139,20 @@ public final class Reconcile {
     public static void main(String[] words) throws IOException, InterruptedException {
         if (KEY.isEmpty())
             fail("set ACCOUNT_KEY to a key with the area account (crk_…)");
+        LocalDate today = LocalDate.now(ZoneOffset.UTC), first = today, last = today.minusDays(1); // today is not over
+        boolean right = words.length <= 2 && Arrays.stream(words).allMatch(word -> word.length() == 10);
+        try {
+            first = words.length > 0 ? LocalDate.parse(words[0]) : today;
+            last = words.length > 1 ? LocalDate.parse(words[1]) : last;
+        } catch (DateTimeException noDay) {
+            right = false;
+        }
+        if (!right || words.length > 0 && (first.isAfter(last) || last.isAfter(today))) {
+            System.err.println("Reconcile [FIRST [LAST]]: days as 2026-11-29, in their order, LAST no later than today (UTC); without it, yesterday");
+            System.exit(2);
+        }
         SortedMap<String, Map<String, long[]>> days = mine(copyEntries());
-        LocalDate today = LocalDate.now(ZoneOffset.UTC);
-        LocalDate last = words.length > 1 ? LocalDate.parse(words[1]) : today.minusDays(1); // today is not over
-        LocalDate day = words.length > 0 ? LocalDate.parse(words[0]) : days.isEmpty() ? today : LocalDate.parse(days.firstKey());
+        LocalDate day = words.length > 0 || days.isEmpty() ? first : LocalDate.parse(days.firstKey());
         boolean differ = false;
         for (; !day.isAfter(last); day = day.plusDays(1)) {
             Map<String, long[]> here = days.getOrDefault(day.toString(), Map.of()), there = theirs(day);

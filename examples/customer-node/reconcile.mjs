@@ -81,8 +81,16 @@ async function theirs(day) {
 const DAY_MS = 24 * 60 * 60 * 1000;
 const dayOf = (ms) => new Date(ms).toISOString().slice(0, 10);
 
+const isDay = (word) => /^\d{4}-\d\d-\d\d$/.test(word) && !Number.isNaN(Date.parse(word)) && dayOf(Date.parse(word)) === word;
+
+const words = process.argv.slice(2), today = dayOf(Date.now());
+const last = words[1] ?? dayOf(Date.parse(today) - DAY_MS); // today is not over
+if (words.length > 2 || !words.every(isDay) || words.length && !(words[0] <= last && last <= today)) {
+  console.error("reconcile.mjs [FIRST [LAST]]: days as 2026-11-29, in their order, LAST no later than today (UTC); without it, yesterday");
+  process.exit(2);
+}
 const sums = mine(await copyEntries());
-const [first = Object.keys(sums).sort()[0] ?? dayOf(Date.now()), last = dayOf(Date.now() - DAY_MS)] = process.argv.slice(2); // today is not over
+const first = words[0] ?? Object.keys(sums).sort()[0] ?? today;
 for (let day = first; day <= last; day = dayOf(Date.parse(day) + DAY_MS)) {
   const here = sums[day] ?? {}, there = await theirs(day);
   for (const currency of Object.keys({ ...here, ...there }).sort()) {

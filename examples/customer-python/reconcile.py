@@ -77,11 +77,25 @@ def theirs(day):
             for row in json.loads(get(f"days?day={day}"))["days"]}
 
 
-def main(first=None, last=None):
-    sums = mine(copy_entries())
+def asked(words, today):
+    """The first day, or None, and the last one. ValueError: the arguments are not two days in their order."""
+    days = [datetime.date.fromisoformat(word) for word in words]
+    last = days[1] if len(days) > 1 else today - datetime.timedelta(days=1)  # today is not over
+    if len(days) > 2 or [str(day) for day in days] != [*words] or days and not days[0] <= last <= today:
+        raise ValueError(words)
+    return days[0] if days else None, last
+
+
+def main(*words):
     today = datetime.datetime.now(datetime.timezone.utc).date()
-    day = datetime.date.fromisoformat(first or min(sums, default=str(today)))
-    last = datetime.date.fromisoformat(last) if last else today - datetime.timedelta(days=1)  # today is not over
+    try:
+        day, last = asked(words, today)
+    except ValueError:
+        print("reconcile.py [FIRST [LAST]]: days as 2026-11-29, in their order, LAST no later than today (UTC); without it, yesterday",
+              file=sys.stderr)
+        sys.exit(2)
+    sums = mine(copy_entries())
+    day = day or datetime.date.fromisoformat(min(sums, default=str(today)))
     differ = False
     while day <= last:
         here, there = sums.get(str(day), {}), theirs(day)

@@ -498,6 +498,16 @@ def test_a_copy_of_the_entries_survives_a_kill_at_any_moment_and_proves_each_day
     assert [int(one) - int(other) for one, other in zip(ours.split(), theirs.split())] == [0, 1, 0, 0, 0]
 
 
+@pytest.mark.parametrize("days", [
+    ("29.11.2026",), ("2026-02-30",), ("20261101",), ("2026-11-01", "foo"), ("2026-11-02", "2026-11-01"), ("2026-11-01", "9999-12-31"),
+    ("2026-11-01", "2026-11-02", "2026-11-03")])
+def test_days_that_are_none_are_told_and_nothing_is_read(reconciler, days, tmp_path):
+    done = subprocess.run([*map(str, reconciler), *days], capture_output=True, text=True, timeout=60 * PATIENCE, env=dict(
+        os.environ, BASE="http://127.0.0.1:1", ACCOUNT_KEY="crk_none", COPY=str(tmp_path / "copy")))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1) and "FIRST" in done.stderr, done
+    assert not (tmp_path / "copy").exists()
+
+
 def admitted(base, key):
     """Whether the servers know the key yet."""
     try:
