@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"time"
 )
 
 const usage = "customer poll SPORT EVENT CHANGES | launch GAME REFERENCE CURRENCY | " +
 	"deposit|withdraw PLAYER AMOUNT_MINOR CURRENCY | bet PLAYER AMOUNT_MINOR CURRENCY GAME ROUND | " +
-	"win PLAYER AMOUNT_MINOR CURRENCY GAME ROUND BET | settle"
+	"win PLAYER AMOUNT_MINOR CURRENCY GAME ROUND BET | settle; an amount is in digits: 250 is 2.50 EUR"
 
 func launch(game, reference, currency string) {
 	body, err := json.Marshal(map[string]string{"mode": "real", "player_reference": reference, "currency": currency})
@@ -55,6 +56,22 @@ func move(operation string, words []string) bool {
 	return settle(entry)
 }
 
+var digits = regexp.MustCompile("^[0-9]{1,13}$") // the wallet takes amounts to 10^12
+
+// Whether a command has the words that it takes.
+func right(command string, words []string) bool {
+	chosen, moving := moves[command]
+	switch {
+	case command == "settle":
+		return len(words) == 1
+	case command == "launch":
+		return len(words) == 4
+	case command == "poll":
+		return len(words) == 4 && digits.MatchString(words[3])
+	}
+	return moving && len(words) == 1+chosen.takes && digits.MatchString(words[2])
+}
+
 func main() {
 	words := os.Args[1:]
 	command := ""
@@ -64,27 +81,26 @@ func main() {
 	if key == "" {
 		must(errors.New("set KEY to the key that the operator gave you (crk_…)"))
 	}
+	if !right(command, words) {
+		fmt.Fprintln(os.Stderr, usage)
+		os.Exit(2)
+	}
 	applied := true
 	chosen, moving := moves[command]
-	moving = moving && len(words) == 1+chosen.takes
 	if command == "settle" || moving {
 		for _, entry := range unanswered() { // first what was left open
 			applied = settle(entry) && applied
 		}
 	}
 	switch {
-	case command == "settle":
-	case command == "poll" && len(words) == 4:
+	case command == "poll":
 		changes, err := strconv.Atoi(words[3])
 		must(err)
 		poll(words[1], words[2], changes)
-	case command == "launch" && len(words) == 4:
+	case command == "launch":
 		launch(words[1], words[2], words[3])
 	case moving:
 		applied = move(chosen.operation, words[1:]) && applied
-	default:
-		fmt.Fprintln(os.Stderr, usage)
-		os.Exit(2)
 	}
 	if !applied {
 		os.Exit(1)

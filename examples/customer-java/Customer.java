@@ -84,9 +84,9 @@ public final class Customer {
     static Poller poller = poll -> ask(poll.header("Accept-Encoding", "gzip").build());
 
     /** Prints an event's document, and again whenever it changes. Read it with your JSON library. */
-    static void poll(String sport, String event, int changes) throws InterruptedException {
+    static void poll(String sport, String event, long changes) throws InterruptedException {
         String tag = null;
-        for (int seen = 0; seen < changes;) {
+        for (long seen = 0; seen < changes;) {
             HttpRequest.Builder asked = request("/api/v1/" + sport + "/events/" + event, WAIT_S + 5).GET();
             if (tag != null)
                 asked.header("If-None-Match", tag).header("Prefer", "wait=" + WAIT_S);
@@ -176,7 +176,7 @@ public final class Customer {
     /** What a command takes. A stake names its game and round, and so does its win, which also names the stake's transaction_id.
      * A DEBIT that names neither game nor round is money out: a blocked player's is not refused. */
     static final List<String> NAMES = List.of("player_id", "amount_minor", "currency", "game_id", "round_id", "reference_transaction_id");
-    static final Map<String, Integer> TAKES = Map.of("deposit", 3, "withdraw", 3, "bet", 5, "win", 6);
+    static final Map<String, Integer> TAKES = Map.of("poll", 3, "launch", 3, "settle", 0, "deposit", 3, "withdraw", 3, "bet", 5, "win", 6);
 
     static boolean move(String[] words) throws IOException, InterruptedException {
         String id = UUID.randomUUID().toString();
@@ -193,25 +193,27 @@ public final class Customer {
         boolean applied = true;
         if (KEY.isEmpty())
             fail("set KEY to the key that the operator gave you (crk_…)");
-        boolean moves = TAKES.containsKey(command) && words.length == 1 + TAKES.get(command);
+        boolean moves = !List.of("poll", "launch", "settle").contains(command);
+        boolean right = words.length == 1 + TAKES.getOrDefault(command, words.length);
+        if (!right || (moves || command.equals("poll")) && !words[moves ? 2 : 3].matches("[0-9]{1,13}")) { // amounts go to 10^12
+            System.err.println("Customer poll SPORT EVENT CHANGES | launch GAME REFERENCE CURRENCY | "
+                    + "deposit|withdraw PLAYER AMOUNT_MINOR CURRENCY | bet PLAYER AMOUNT_MINOR CURRENCY GAME ROUND | "
+                    + "win PLAYER AMOUNT_MINOR CURRENCY GAME ROUND BET | settle; an amount is in digits: 250 is 2.50 EUR");
+            System.exit(2);
+        }
         if (moves || command.equals("settle"))
             for (Map.Entry<String, String> open : unanswered().entrySet()) // first what was left open
                 applied &= settle(open.getKey(), open.getValue());
         if (moves) {
             applied &= move(words);
-        } else if (command.equals("poll") && words.length == 4) {
-            poll(words[1], words[2], Integer.parseInt(words[3]));
-        } else if (command.equals("launch") && words.length == 4) {
+        } else if (command.equals("poll")) {
+            poll(words[1], words[2], Long.parseLong(words[3]));
+        } else if (command.equals("launch")) {
             HttpResponse<String> answer = post("/api/v1/casino/games/" + words[1] + "/launch", String.format(
                     "{\"mode\":\"real\",\"player_reference\":%s,\"currency\":%s}", quoted(words[2]), quoted(words[3])));
             if (answer.statusCode() != 200)
                 refuse(answer);
             System.out.println(answer.body());
-        } else if (!command.equals("settle")) {
-            System.err.println("Customer poll SPORT EVENT CHANGES | launch GAME REFERENCE CURRENCY | "
-                    + "deposit|withdraw PLAYER AMOUNT_MINOR CURRENCY | bet PLAYER AMOUNT_MINOR CURRENCY GAME ROUND | "
-                    + "win PLAYER AMOUNT_MINOR CURRENCY GAME ROUND BET | settle");
-            System.exit(2);
         }
         System.exit(applied ? 0 : 1);
     }

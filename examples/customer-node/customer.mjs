@@ -166,20 +166,23 @@ async function move([operation, names], words) {
   await settle(id, body);
 }
 
+const TAKES = { poll: 3, launch: 3, settle: 0, deposit: 3, withdraw: 3, bet: 5, win: 6 };
+
 const [command, ...rest] = process.argv.slice(2);
-if (command === "poll") {
+const number = command === "poll" ? rest[2] : command in MOVES ? rest[1] : "0";
+if (TAKES[command] !== rest.length || !/^[0-9]{1,13}$/.test(number)) { // the wallet takes amounts to 10^12
+  console.error("customer.mjs poll SPORT EVENT CHANGES | launch GAME REFERENCE CURRENCY | " +
+    "deposit|withdraw PLAYER AMOUNT_MINOR CURRENCY | bet PLAYER AMOUNT_MINOR CURRENCY GAME ROUND | " +
+    "win PLAYER AMOUNT_MINOR CURRENCY GAME ROUND BET | settle; an amount is in digits: 250 is 2.50 EUR");
+  process.exitCode = 2;
+} else if (command === "poll") {
   await poll(rest[0], rest[1], Number(rest[2]));
 } else if (command === "launch") {
   const body = JSON.stringify({ mode: "real", player_reference: rest[1], currency: rest[2] });
   const answer = await ask("POST", `/api/v1/casino/games/${rest[0]}/launch`, body);
   if (answer.status !== 200) refuse(answer);
   console.log(answer.text);
-} else if (command === "settle" || MOVES[command]?.[1].length === rest.length) {
+} else {
   for (const [id, body] of unanswered()) await settle(id, body); // first what was left open
   if (command !== "settle") await move(MOVES[command], rest);
-} else {
-  console.error("customer.mjs poll SPORT EVENT CHANGES | launch GAME REFERENCE CURRENCY | " +
-    "deposit|withdraw PLAYER AMOUNT_MINOR CURRENCY | bet PLAYER AMOUNT_MINOR CURRENCY GAME ROUND | " +
-    "win PLAYER AMOUNT_MINOR CURRENCY GAME ROUND BET | settle");
-  process.exitCode = 2;
 }

@@ -173,14 +173,24 @@ MOVES = {"deposit": ("CREDIT", MONEY), "withdraw": ("DEBIT", MONEY), "bet": ("DE
 def move(command, arguments):
     operation, names = MOVES[command]
     fields = dict(zip(names, arguments))
-    fields["amount_minor"] = int(fields["amount_minor"])
+    fields["amount_minor"] = int(fields["amount_minor"])  # main has looked at its digits
     transaction = str(uuid.uuid4())
     body = json.dumps({"operation": operation, "transaction_id": transaction, **fields})
     note(id=transaction, send=body)
     return settle(transaction, body)
 
 
-def main(command, *arguments):
+TAKES = {"poll": 3, "launch": 3, "settle": 0, **{command: len(names) for command, (_, names) in MOVES.items()}}
+DIGITS = re.compile("[0-9]{1,13}")  # the wallet takes amounts to 10^12
+
+
+def main(command="", *arguments):
+    numbers = arguments[2:3] if command == "poll" else arguments[1:2] if command in MOVES else ()
+    if len(arguments) != TAKES.get(command) or not all(map(DIGITS.fullmatch, numbers)):
+        print("customer.py poll SPORT EVENT CHANGES | launch GAME REFERENCE CURRENCY | "
+              "deposit|withdraw PLAYER AMOUNT_MINOR CURRENCY | bet PLAYER AMOUNT_MINOR CURRENCY GAME ROUND | "
+              "win PLAYER AMOUNT_MINOR CURRENCY GAME ROUND BET | settle; an amount is in digits: 250 is 2.50 EUR", file=sys.stderr)
+        sys.exit(2)
     if command == "poll":
         return poll(arguments[0], arguments[1], int(arguments[2]))
     if command == "launch":
@@ -188,10 +198,6 @@ def main(command, *arguments):
         body = json.dumps({"mode": "real", "player_reference": reference, "currency": currency})
         status, _, text = ask("POST", f"/api/v1/casino/games/{game}/launch", body.encode())
         return print(text) if status == 200 else fail(status, text)
-    if command != "settle" and (command not in MOVES or len(arguments) != len(MOVES[command][1])):
-        sys.exit("customer.py poll SPORT EVENT CHANGES | launch GAME REFERENCE CURRENCY | "
-                 "deposit|withdraw PLAYER AMOUNT_MINOR CURRENCY | bet PLAYER AMOUNT_MINOR CURRENCY GAME ROUND | "
-                 "win PLAYER AMOUNT_MINOR CURRENCY GAME ROUND BET | settle")
     mend_journal()
     applied = [settle(transaction, body) for transaction, body in unanswered().items()]  # first what was left open
     if command != "settle":
@@ -200,4 +206,4 @@ def main(command, *arguments):
 
 
 if __name__ == "__main__":
-    main(*(sys.argv[1:] or ["help"]))
+    main(*sys.argv[1:])

@@ -344,13 +344,15 @@ def test_a_bet_and_its_win_stand_in_the_report_and_a_blocked_player_bets_no_more
     assert json.loads(customer.run("withdraw", player, 880, "EUR").partition(" ")[2])["balance_minor"] == 0
 
 
-def test_a_move_that_is_not_whole_is_not_sent(customer):
-    player = customer.launch()["player_id"]
-    for words in (("bet", player, 100, "EUR"), ("bet", player, 100, "EUR", "anubis-falls"), ("win", player, 100, "EUR", "anubis-falls", "r"),
-                  ("withdraw", player, 100, "EUR", "anubis-falls", "r")):
-        process = customer.start(*words)
-        output, errors = process.communicate(timeout=60 * PATIENCE)
-        assert process.returncode in (1, 2) and output == "" and "GAME ROUND" in errors, (words, output, errors)
+@pytest.mark.parametrize("words", [
+    ("help",), ("settle", "ply_1"), ("launch", "anubis-falls", "player-1"), ("poll", "cricket", 1, "x"),
+    ("bet", "ply_1", 100, "EUR", "anubis-falls"), ("withdraw", "ply_1", 100, "EUR", "anubis-falls", "r"),
+    ("bet", "ply_1", "x", "EUR", "anubis-falls", "r"), ("deposit", "ply_1", "1.5", "EUR"), ("deposit", "ply_1", "9007199254740993", "EUR")])
+def test_wrong_arguments_are_told_and_send_nothing(program, words, tmp_path):
+    customer = Customer(program, None, tmp_path)
+    process = customer.start(*words, base="http://127.0.0.1:1", key="crk_none")
+    output, errors = process.communicate(timeout=60 * PATIENCE)
+    assert (process.returncode, output, errors.count("\n")) == (2, "", 1) and "GAME ROUND" in errors, (words, output, errors)
     assert not customer.journal.exists()
 
 
