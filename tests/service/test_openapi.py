@@ -1,11 +1,13 @@
 """docs/openapi.yaml against the running service: what it answers is what the document says."""
 
+import json
 import re
 
 import jsonschema
 import pytest
 
 from croupier import api_document, eventually, match_odds, row
+from wallet_model import PATH, add_games, add_player, balance, credit, debit, rollback
 
 pytestmark = pytest.mark.depends_on()
 
@@ -32,6 +34,8 @@ PATHS = resolved(DOCUMENT["paths"])
 SCHEMAS = resolved(DOCUMENT["components"]["schemas"])
 ERRORS = DOCUMENT["x-errors"]
 ANYWHERE = {"404": "NotFound", "500": "InternalError"}
+# Those that no document has: of HTTP, and one that is on every answer.
+UNWRITTEN = {"Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "X-Content-Type-Options"}
 
 
 def operation_of(path):
@@ -44,27 +48,33 @@ def operation_of(path):
 
 def verb_of(item):
     """The method that a path has, or the first of them (HEAD is not written down)."""
-    return [verb for verb in ("get", "post", "put") if verb in item][0]
+    return [verb for verb in ("get", "post", "put", "delete") if verb in item][0]
 
 
 def check(path, response, method="GET"):
     operation = operation_of(path)
-    described = operation and operation[verb_of(operation)]["responses"].get(str(response.status))
+    verb = method.lower()
+    described = operation and operation[verb if verb in operation else verb_of(operation)]["responses"].get(str(response.status))
     if described is None:
         assert operation is None or response.status == 500, f"{path}: {response.status} is not in the document"
         described = resolved(DOCUMENT["components"]["responses"][ANYWHERE[str(response.status)]])
-    for name, header in described.get("headers", {}).items():
-        value = response.header(name)
-        if (name.startswith("X-RateLimit") or name in ("Preference-Applied", "Use-As-Dictionary")) and value is None:
-            continue  # only for callers with a limit, of answers that have waited, and for who takes differences
-        assert value is not None, f"{path} {response.status}: {name} is missing"
-        schema = header["schema"]
-        jsonschema.Draft202012Validator(schema).validate(int(value) if schema.get("type") == "integer" else value)
-    assert response.header("Preference-Applied") is None or "Preference-Applied" in described["headers"]
+    check_headers(described, response)
     if response.status == 304 or method == "HEAD":
         assert response.body == b""
         return
     check_body(described, response)
+
+
+def check_headers(described, response):
+    for name, header in described.get("headers", {}).items():
+        value = response.header(name)
+        if value is None and (name.startswith("X-RateLimit") or name in ("Preference-Applied", "Use-As-Dictionary", "Idempotent-Replayed")):
+            continue  # only for callers with a limit, of answers that have waited or are repeated, and for who takes differences
+        assert value is not None, f"{name} is missing: {response}"
+        schema = header["schema"]
+        jsonschema.Draft202012Validator(schema).validate(int(value) if schema.get("type") == "integer" else value)
+    undescribed = {name for name, _ in response.fields} - described.get("headers", {}).keys() - UNWRITTEN
+    assert not undescribed, response
 
 
 def check_body(described, response):
@@ -164,6 +174,58 @@ def test_refusals_by_the_limit_are_as_the_document_says(shared):
         check(path, response)
 
 
+def test_the_wallet_and_the_account_answer_as_the_document_says(shared):
+    customer = shared.add_customer("House", options=["--casino"])
+    add_games(shared, "roulette")
+    reads, manages = (shared.issue_key(customer.id, "--only", *options) for options in (["account"], ["manage", "--may-issue", "casino"]))
+    player = add_player(shared, customer)
+    for key in (reads, manages):
+        shared.await_admission(key)
+    seen = {}
+
+    def ask(path, key=customer.key, method="GET", body=None, **fields):
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        response = shared.request(method, path, key=key, body=body, headers={"Content-Type": "application/json", **fields})
+        check(path.partition("?")[0], response, method)
+        seen.setdefault("account" if "account" in path else path.rpartition("/")[2], set()).add(response.status)
+        return response
+
+    for document in (credit(player, "in", 100), debit(player, "bet", 30, game_id="roulette", round_id="r"), debit(player, "broke", 999),
+                     rollback(player, "undo", "bet"), rollback(player, "again", "bet"), credit(player, "won", 1, "nothing")):
+        first, second = (ask(PATH, method="POST", body=document) for _ in range(2))
+        assert (first.header("Idempotent-Replayed"), second.header("Idempotent-Replayed")) == (None, "true"), document
+    for document in (balance(player), balance("ply_nobody"), {}, credit(player, "in", 101), b"[" * 20000):
+        ask(PATH, method="POST", body=document)
+    ask(PATH, method="POST", body=balance(player), **{"Content-Encoding": "gzip"})
+    ask(PATH)
+    ask(PATH, key=reads, method="POST", body=balance(player))
+    for body in ({"mode": "demo"}, {"mode": "real", "player_reference": "alice", "currency": "CHF"}, {}):
+        ask("/api/v1/casino/games/roulette/launch", method="POST", body=body)
+    ask("/api/v1/casino/games/nothing/launch", method="POST", body={"mode": "demo"})
+    assert seen == {"wallet": {200, 400, 403, 404, 405, 409, 413, 415, 422}, "launch": {200, 400, 404, 422}}
+
+    for query in ("", "/transactions?id=in", "/transactions?id=nothing", f"/players?player_id={player}", "/players?player_id=ply_nobody",
+                  f"/statement?player_id={player}", "/rounds", "/days?day=2026-11-01", "/days?day=x", "/entries", "/usage"):
+        limited = ask(f"/api/v1/account{query}", key=reads)
+        assert limited.header("X-RateLimit-Limit")
+    ask("/api/v1/account", key=manages)
+    ask("/api/v1/account")
+    ask("/api/v1/account", method="POST", key=reads, body={})
+    block, keys = "/api/v1/account/block", "/api/v1/account/keys"
+    for blocked in (True, False):
+        ask(block, manages, "PUT", {"reference": "alice", "blocked": blocked})
+    ask(block, manages, "PUT", b"{}", **{"Content-Encoding": "gzip"})
+    ask(block, manages, "PUT", b"[" * 20000)
+    ask(block, manages, "GET")
+    ask(keys, manages, "POST", {"areas": ["sports"]})
+    ask(keys, manages, "DELETE")
+    ask(f"{keys}?prefix=crk_0000", manages, "DELETE")
+    made = ask(keys, manages, "POST", {"only": ["casino"]})
+    ask(f"{keys}?prefix={made.json()['prefix']}", manages, "DELETE")
+    assert seen["account"] == {200, 201, 400, 403, 404, 405, 409, 413, 415}
+
+
 def test_what_is_answered_without_stores_is_as_the_document_says(make_service):
     service = make_service(stores=False)
     service.start(healthy=False)
@@ -186,5 +248,6 @@ def test_refusals_of_what_is_not_http_are_as_the_document_says(shared, request_b
         connection.send(request_bytes)
         response = connection.receive()
     described = resolved(DOCUMENT["components"]["responses"]["NotProperHttp"])
+    check_headers(described, response)
     check_body(described, response)
     assert response.error == (ERRORS[code]["status"], code)
