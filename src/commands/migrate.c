@@ -25,11 +25,10 @@ static bool make_secrets_key(const struct command_line *line, size_t providers)
     bool made = false;
     if (providers > 0 && access(path, F_OK) != 0 && errno == ENOENT &&
         command_option(line, "new-secrets-key") == NULL)
-        command_refuse(line,
-                       "the store is ready, but %s is not there, and secrets are stored under it: "
-                       "copy it from another instance or a backup. Only if it is lost for good: "
-                       "--new-secrets-key",
-                       path);
+        command_note(line,
+                     "%s is not there, but secrets are stored under it: copy it from another "
+                     "instance or a backup. Only if it is lost for good: --new-secrets-key",
+                     path);
     else
         command_require(line, secrets_make_key(path, &made, command_error(line)));
     if (made)

@@ -50,7 +50,8 @@ def test_a_key_that_secrets_are_stored_under_is_not_replaced_unasked(platform):
     platform.run("check")
     kept = key.read_bytes()
     key.unlink()
-    said = refused(platform, "migrate")
+    assert platform.ask("migrate")["secrets_key_made"] is False
+    said = platform.run("migrate").errors
     assert f"{key} is not there" in said and "copy it from another instance or a backup" in said and "--new-secrets-key" in said
     said = refused(platform, "provider", "set", "acme", "--secret", "-", input=SECRET)
     assert "copy it from another instance or a backup; for a new store, run: croupier migrate" in said

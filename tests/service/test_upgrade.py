@@ -36,9 +36,6 @@ class OlderFile:
         with sqlite3.connect(self.path) as database:
             database.executescript(RELEASED["sqlite"])
         database.close()
-        key = self.service.directory / "secrets.key"  # a provider is stored
-        key.write_bytes(bytes(32))
-        key.chmod(0o600)
 
     def version(self):
         return version_of(self.path)
