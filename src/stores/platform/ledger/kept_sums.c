@@ -131,6 +131,7 @@ static enum status read_entries(struct platform_store *store, struct keeping *ke
 {
     const int64_t piece = store->ledger->advance != NULL ? AT_ONCE : PIECE;
     enum status status = STATUS_OK;
+    size_t enough = 0; /* bytes, to be grouped: all rows at once would take a thread some ticks */
     keeping->rows.size = 0;
     for (int64_t from = keeping->from; from < keeping->until && status == STATUS_OK;
          from += piece) {
@@ -139,8 +140,13 @@ static enum status read_entries(struct platform_store *store, struct keeping *ke
         const uint64_t began_ns = clock_monotonic_ns();
         status =
             ledger_read(store, store->engine->texts->summed, &parameters, take_row, keeping, error);
+        if (keeping->rows.size >= enough) {
+            group(&keeping->rows);
+            enough = 2 * keeping->rows.size;
+        }
         clock_pause_ns((clock_monotonic_ns() - began_ns) / 4);
     }
+    group(&keeping->rows);
     return status;
 }
 
@@ -148,7 +154,6 @@ static enum status keep_more(struct platform_store *store, struct keeping *keepi
                              struct error *error)
 {
     enum status status = read_entries(store, keeping, error);
-    group(&keeping->rows);
     return status == STATUS_OK ? sql_transact(store, keep_rows, keeping, error) : status;
 }
 
