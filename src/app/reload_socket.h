@@ -12,8 +12,8 @@
  * The socket is in a directory that only the server's user may enter, so no other user can ask, or
  * take the name first. It is $RUNTIME_DIRECTORY, which systemd sets; without that, /run/croupier or
  * croupier/ in $XDG_RUNTIME_DIR or /run/user/UID, the first that is this user's alone or can be
- * made. The command looks in the same places. A server that was killed leaves its name behind; the next one with its
- * process id replaces it.
+ * made. The command looks in the same places. A server that was killed leaves its name behind; the
+ * next one with its process id replaces it.
  *
  * The server's half runs on one thread.
  */

@@ -124,7 +124,7 @@ enum status sqlite_ledger_upkeep(struct platform_store *base, struct error *erro
             break;
         before = copied;
     }
-    /* While somebody reads, the log cannot begin anew: soon it is tried again. */
+    /* A reader keeps the log from beginning anew: the writer soon tries again. */
     store->log_attempted = store->log_pages - (is_held ? SQLITE_LOG_IS_LONG - PASS_IS_SHORT : 0);
     if (status == STATUS_OK && store->facts != NULL)
         atomic_store(&store->facts->log_held_bytes, (uint64_t)held * PAGE_BYTES);
