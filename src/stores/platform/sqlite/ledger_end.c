@@ -80,7 +80,7 @@ static enum status read_slots(const char *path, struct watermark slots[SLOTS], s
 static enum status read_highest(const char *path, struct watermark *mark, struct error *error)
 {
     static const struct watermark unused;
-    struct watermark slots[SLOTS];
+    struct watermark slots[SLOTS] = {0};
     const struct watermark *highest = NULL;
     enum status status = read_slots(path, slots, error);
     for (size_t i = 0; i < SLOTS && status == STATUS_OK; i++) {
