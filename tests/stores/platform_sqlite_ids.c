@@ -488,6 +488,41 @@ TEST_OF(fixture, one_id_is_looked_up_without_the_whole_index)
     assert_sound(fixture);
 }
 
+static bool is_known(struct fixture *fixture, struct platform_store *store, const char *id)
+{
+    struct ledger_fact fact;
+    ledger_ask(&fact, "cus_1", id);
+    OK(store->ledger->id(store, &fact, &fixture->error));
+    return fact.id.known;
+}
+
+/* A reader that was not asked for long answers before it knows of every row that has come. */
+TEST_OF(fixture, one_id_is_looked_up_among_many_new_rows_without_all_of_them)
+{
+    struct platform_store *reader = NULL;
+    struct platform_store_options options = {.uri = fixture->place.uri, .timeout_ms = 5000};
+    OK(platform_store_open(&reader, &options, &fixture->error));
+    OK(enter(fixture, 1, 1));
+    enter_one(fixture, LEDGER_DEBIT, "old", "");
+    for (int ask = 0; ask < 2; ask++)
+        assert_true(is_known(fixture, reader, "old"));
+    const int64_t known = sqlite_store_of(reader)->last_number;
+    assert_int_equal(known, query(fixture, "SELECT number FROM ledger_last"));
+    for (int batch = 0; batch < 5; batch++)
+        OK(enter(fixture, LEDGER_BATCH_MAX, 1));
+    enter_one(fixture, LEDGER_DEBIT, "new", "");
+    assert_true(is_known(fixture, reader, "old"));
+    assert_int_equal(sqlite_store_of(reader)->last_number, known);
+    assert_true(is_known(fixture, reader, "new")); /* asked again: it catches up */
+    assert_int_equal(sqlite_store_of(reader)->last_number,
+                     query(fixture, "SELECT number FROM ledger_last"));
+    OK(enter(fixture, 2, 1));
+    assert_false(is_known(fixture, reader, "none"));
+    assert_int_equal(sqlite_store_of(reader)->last_number,
+                     query(fixture, "SELECT number FROM ledger_last"));
+    platform_store_close(&reader);
+}
+
 static void bet_on(struct fixture *fixture, const char *id, const char *game)
 {
     static struct ledger_batch batch;

@@ -183,9 +183,11 @@ enum status sqlite_ledger_begin(struct platform_store *base, struct ledger_batch
 
 /* ---- ids outside of batches ------------------------------------------------------------------ */
 
+#define ROWS_FEW 1024 /* that came since it was asked last: the index learns of them in some ms */
+
 /* A fact about one id, or (NULL) an index of ids that is ready, as of one moment. The whole index
- * is opened, which mends it, if little of it does not answer, by a handle that asks again, and
- * before an id is said to be unused. */
+ * is opened, which mends it, or brought up to the newest row, if little of it does not answer, by a
+ * handle that asks again soon, and before an id is said to be unused. */
 static enum status ask_ids(struct sqlite_store *store, struct ledger_fact *fact,
                            struct error *error)
 {
@@ -193,9 +195,13 @@ static enum status ask_ids(struct sqlite_store *store, struct ledger_fact *fact,
     if (status != STATUS_OK)
         return status;
     bool alone = sqlite3_get_autocommit(store->database) != 0;
+    int64_t last = 0;
     if (alone)
         status = sqlite_execute(store, "BEGIN", error);
-    if (status == STATUS_OK && fact != NULL && !store->asked_ids &&
+    if (status == STATUS_OK)
+        status = sqlite_ids_last(store, &last, error);
+    bool seldom = store->asked_number == 0 || last - store->asked_number > ROWS_FEW;
+    if (status == STATUS_OK && fact != NULL && seldom &&
         sqlite_load_fact_once(store, fact, error) == STATUS_OK &&
         (fact->id.known || fact->id.rolled_back))
         fact = NULL;
@@ -203,7 +209,7 @@ static enum status ask_ids(struct sqlite_store *store, struct ledger_fact *fact,
         status = sqlite_ids_ready(store, fact == NULL, error);
     if (status == STATUS_OK && fact != NULL)
         status = sqlite_load_fact(store, fact, error);
-    store->asked_ids = true;
+    store->asked_number = last;
     return alone ? sqlite_end(store, status, error) : status;
 }
 

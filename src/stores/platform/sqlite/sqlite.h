@@ -66,7 +66,7 @@ struct sqlite_store {
     /* The ledger's own; each is made when it is first needed. */
     struct ledger_cache *cache; /* cache.h */
     struct id_index *index;     /* ids/id_index.h */
-    bool asked_ids;             /* outside of batches, before */
+    int64_t asked_number;       /* the newest row when it was asked for an id outside of batches */
     uint8_t ledger[16];  /* which one it is, since it was last asked how far it goes (ids.c) */
     int64_t last_number; /* the newest transaction that cache and index know of; -1: unknown */
     int64_t last_day;    /* and its day, of ledger_day */
