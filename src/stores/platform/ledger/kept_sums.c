@@ -124,8 +124,8 @@ static enum status keep_rows(struct sql_flight *flight, void *context, struct er
     return sql_flight_run(flight, true, error);
 }
 
-/* SQLite's log begins anew only when nobody reads what it has. Beside busy threads a read takes
- * thirty times as long. So a read of SQLite is short, and a pause follows. */
+/* SQLite restarts its log only while no reader holds it. Beside busy threads a read takes thirty
+ * times as long. So a read of SQLite is short, and a pause follows. */
 static enum status read_entries(struct platform_store *store, struct keeping *keeping,
                                 struct error *error)
 {

@@ -107,10 +107,10 @@ enum status sqlite_ledger_upkeep(struct platform_store *base, struct error *erro
 {
     struct sqlite_store *store = sqlite_store_of(base);
     enum status status = sqlite_ready(store, error);
-    int before = 0, held = 0;
-    bool is_held = false;
+    int before = 0;
+    int left = 0; /* pages that a reader held back, or that have come meanwhile */
     for (int pass = 0; pass < PASSES_MAX && status == STATUS_OK; pass++) {
-        int pages = 0;
+        int pages;
         int copied = 0;
         int code = sqlite3_wal_checkpoint_v2(store->database, "main", SQLITE_CHECKPOINT_PASSIVE,
                                              &pages, &copied);
@@ -118,16 +118,16 @@ enum status sqlite_ledger_upkeep(struct platform_store *base, struct error *erro
             break;
         if (code != SQLITE_OK)
             status = sqlite_failure(store, error);
-        is_held = copied < pages;
-        held = pages - copied > PASS_IS_SHORT ? pages - copied : 0; /* the rest is of new batches */
+        left = pages - copied;
         if (copied - before < PASS_IS_SHORT)
             break;
         before = copied;
     }
-    /* A reader keeps the log from beginning anew: the writer soon tries again. */
-    store->log_attempted = store->log_pages - (is_held ? SQLITE_LOG_IS_LONG - PASS_IS_SHORT : 0);
-    if (status == STATUS_OK && store->facts != NULL)
-        atomic_store(&store->facts->log_held_bytes, (uint64_t)held * PAGE_BYTES);
+    /* A log that is not copied to its end cannot restart, so the writer soon tries again. */
+    store->log_attempted = store->log_pages - (left > 0 ? SQLITE_LOG_IS_LONG - PASS_IS_SHORT : 0);
+    if (status == STATUS_OK && store->facts != NULL) /* few pages are of new batches */
+        atomic_store(&store->facts->log_held_bytes,
+                     left > PASS_IS_SHORT ? (uint64_t)left * PAGE_BYTES : 0);
     struct stat facts;
     if (status == STATUS_OK && stat(store->path, &facts) == 0) {
         store->size = facts.st_size; /* this checkpoint has written into it */

@@ -183,7 +183,7 @@ enum status sqlite_ledger_begin(struct platform_store *base, struct ledger_batch
 
 /* ---- ids outside of batches ------------------------------------------------------------------ */
 
-#define ROWS_FEW 1024 /* that came since it was asked last: the index learns of them in some ms */
+#define ROWS_FEW 1024 /* new since the last question: the index takes them in within some ms */
 
 /* A fact about one id, or (NULL) an index of ids that is ready, as of one moment. The whole index
  * is opened, which mends it, or brought up to the newest row, if little of it does not answer, by a
