@@ -31,9 +31,7 @@ CROSS JOIN ledger_transaction ON ledger_transaction.number = wanted.number
 -- which a reader would have to bring up to the newest row.
 -- define NEARBY(from)
 (WITH RECURSIVE before (number, previous, id, provider, steps) AS (
-  SELECT entry.number, entry.previous, entry.transaction_id, entry.provider, 1
-  FROM ledger_transaction AS entry
-  WHERE entry.number = {from}.previous AND entry.player_number = {from}.player_number
+  SELECT NULL, {from}.previous, NULL, NULL, 0
   UNION ALL
   SELECT entry.number, entry.previous, entry.transaction_id, entry.provider, before.steps + 1
   FROM before CROSS JOIN ledger_transaction AS entry ON entry.number = before.previous
