@@ -396,13 +396,19 @@ def test_other_customers_keys_are_not_there(house):
 # ---- rates ------------------------------------------------------------------------------------------------
 
 
-def test_a_reader_of_rounds_that_meets_another_is_told_when_to_come_back(make_service):
-    """Its budget is not used up, and five requests are not eight: a server reads one page of all rounds at a time."""
-    server = make_service({"account.rate": "off"})
+def begin_with_reader(make_service, settings=None):
+    """A server, its customer, and a key of the customer's that reads."""
+    server = make_service(settings)
     customer = server.add_customer("Acme")
     reads = server.run("key", "issue", customer.id, "--only", "account").text.strip()
     server.start()
     server.await_admission(reads)
+    return server, customer, reads
+
+
+def test_a_reader_of_rounds_that_meets_another_is_told_when_to_come_back(make_service):
+    """Its budget is not used up, and five requests are not eight: a server reads one page of all rounds at a time."""
+    server, _, reads = begin_with_reader(make_service, {"account.rate": "off"})
     answers = []
 
     def ask():
@@ -460,11 +466,7 @@ def test_a_thousand_requests_at_once_are_bounded_and_nobody_else_notices(make_se
 
 
 def test_the_log_the_metrics_and_the_counts_know_the_routes(make_service):
-    server = make_service()
-    customer = server.add_customer("Acme")
-    reads = server.run("key", "issue", customer.id, "--only", "account").text.strip()
-    server.start()
-    server.await_admission(reads)
+    server, customer, reads = begin_with_reader(make_service)
     answer = server.get(ACCOUNT, key=reads)
     line = eventually(lambda: server.log_line(answer))
     assert line["route"] == ACCOUNT and line["customer"] == customer.id and line["key"] == reads[:8]
@@ -477,11 +479,7 @@ def test_the_log_the_metrics_and_the_counts_know_the_routes(make_service):
 
 
 def test_the_budget_follows_a_reload(make_service):
-    server = make_service({"account.rate": "off"})
-    customer = server.add_customer("Acme")
-    reads = server.run("key", "issue", customer.id, "--only", "account").text.strip()
-    server.start()
-    server.await_admission(reads)
+    server, _, reads = begin_with_reader(make_service, {"account.rate": "off"})
     assert server.get(ACCOUNT, key=reads).header("X-RateLimit-Limit") is None
     server.configure({"account.rate": "7/3600"})
     server.run("reload", str(server.process.pid))
