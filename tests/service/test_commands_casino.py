@@ -149,7 +149,9 @@ def test_a_secret_needs_the_key_file(platform):
     (platform.directory / "secrets.key").chmod(0o600)
     (platform.directory / "secrets.key").write_bytes(b"short")
     message, remedy = checked()
-    assert "is not a key" in message and remedy.startswith("copy the right file from another instance or a backup")
+    assert "is not a key" in message and remedy == (
+        "copy the right file from another instance or a backup, and let the user that croupier runs as read it;"
+        " for a new store `croupier migrate` makes it")
     (platform.directory / "secrets.key").unlink()
     assert "croupier migrate" in refused(platform, *arguments, input=SECRET)
     message, remedy = checked()
