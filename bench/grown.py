@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from harness import (Croupier, HERE, LOAD_CORE, SIZES, Server, cost, cpu_ns, event_row, interleaved, markets_of_size,
+from harness import (Croupier, HERE, LOAD_CORE, NO_LIMITS, SIZES, Server, cost, cpu_ns, event_row, interleaved, markets_of_size,
                      raw_response, status_of, wait_for_port, wrk)
 
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -455,7 +455,7 @@ class Grown:
 
         for number in range(count):
             server = Croupier(build / "croupier" if build else self.options.croupier, self.directory,
-                              name=f"wallet {name} {number}", prepare=prepare,
+                              name=f"wallet {name} {number}", prepare=prepare, limits="" if build else NO_LIMITS,
                               platform=uri, env={**os.environ, "CROUPIER_PLATFORM_TIMEOUT_MS": "10000"},
                               settings=f"[casino]\nsecrets_key_file = {directory}/secrets.key\n{settings}")
             stack.callback(server.stop)

@@ -115,12 +115,15 @@ def wait_for_port(port, seconds=20):
     raise RuntimeError(f"nothing listens on port {port}")
 
 
+NO_LIMITS = "connections_per_address = 0\nconnections_per_customer = 0\nwaiting_per_customer = 0"
+
+
 class Croupier(Server):
     """croupier serve, one thread unless more are asked for, the access log written to a file, stores in a directory of
-    its own unless told of others."""
+    its own unless told of others. limits: settings of [server]; 0.1.0 has none of these."""
 
     def __init__(self, binary, directory, name="croupier", log_level="info", prepare=None, settings="",
-                 preload=None, env=None, odds=None, platform=None, threads=1, cores=(SERVER_CORE,)):
+                 preload=None, env=None, odds=None, platform=None, threads=1, cores=(SERVER_CORE,), limits=NO_LIMITS):
         self.binary = str(binary)
         self.directory = directory / name.replace(" ", "-")
         self.directory.mkdir()
@@ -131,9 +134,7 @@ class Croupier(Server):
 listen = 127.0.0.1:0
 threads = {threads}
 max_connections = 12000
-connections_per_address = 0
-connections_per_customer = 0
-waiting_per_customer = 0
+{limits}
 [operator]
 listen = 127.0.0.1:0
 [odds]

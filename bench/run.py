@@ -49,7 +49,7 @@ from cores import Cores
 from differences import Differences
 from edge import Edge
 from grown import Grown, keep_servers_on
-from harness import (BareLoop, Croupier, HERE, LOAD_CORE, Nginx, SERVER_CORE, SIZES, Server, cost, event_row, interleaved, markets_of_size, ratio_rows,
+from harness import (BareLoop, Croupier, HERE, LOAD_CORE, NO_LIMITS, Nginx, SERVER_CORE, SIZES, Server, cost, event_row, interleaved, markets_of_size, ratio_rows,
                      raw_response, rss_bytes, status_of, wrk)
 from tails import Tails
 from waiting import Waiting
@@ -386,7 +386,8 @@ class Bench(Grown, Waiting, Differences, Edge, Console, Account, Cores, Tails):
             server.players.write_text("\n".join(players) + "\n")
 
         return Croupier(build / "croupier" if build else self.options.croupier, self.directory, name=name, prepare=prepare,
-                        settings=settings, preload=self.options.sync if sync else None, env=with_sync(sync), **of_server)
+                        settings=settings, preload=self.options.sync if sync else None, env=with_sync(sync),
+                        limits="" if build else NO_LIMITS, **of_server)
 
     def play(self, server, clients, *operation, seconds=None):
         """One round of the wallet; also how long a commit took meanwhile."""
