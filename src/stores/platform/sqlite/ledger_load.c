@@ -185,9 +185,10 @@ enum status sqlite_ledger_begin(struct platform_store *base, struct ledger_batch
 
 #define ROWS_FEW 1024 /* new since the last question: the index takes them in within some ms */
 
-/* A fact about one id, or (NULL) an index of ids that is ready, as of one moment. The whole index
- * is opened, which mends it, or brought up to the newest row, if little of it does not answer, by a
- * handle that asks again soon, and before an id is said to be unused. */
+/* A fact about one id, or (NULL) an index of ids that is ready, as of one moment. A handle that
+ * seldom asks looks at the runs, and at those rows after them that concern the id. The whole index
+ * is opened, which mends it, or brought up to the newest row, where a run is damaged and where a
+ * handle asks again soon. */
 static enum status ask_ids(struct sqlite_store *store, struct ledger_fact *fact,
                            struct error *error)
 {
@@ -202,8 +203,7 @@ static enum status ask_ids(struct sqlite_store *store, struct ledger_fact *fact,
         status = sqlite_ids_last(store, &last, error);
     bool seldom = store->asked_number == 0 || last - store->asked_number > ROWS_FEW;
     if (status == STATUS_OK && fact != NULL && seldom &&
-        sqlite_load_fact_once(store, fact, error) == STATUS_OK &&
-        (fact->id.known || fact->id.rolled_back))
+        sqlite_load_fact_once(store, fact, error) == STATUS_OK)
         fact = NULL;
     else if (status == STATUS_OK)
         status = sqlite_ids_ready(store, fact == NULL, error);
