@@ -114,8 +114,11 @@ static void set_blocked(const struct command_line *line, bool blocked,
         if (given != NULL)
             settings[count++] =
                 (struct setting){option->name, option->value == NULL ? "yes" : given};
-        if (given != NULL && strcmp(option->name, "no-until") == 0)
-            settings[count - 1] = (struct setting){"until", NULL};
+        if (given == NULL || strcmp(option->name, "no-until") != 0)
+            continue;
+        if (command_option(line, "until") != NULL)
+            command_usage(line, "--until and --no-until contradict each other");
+        settings[count - 1] = (struct setting){"until", NULL};
     }
     if (reference == NULL)
         require_player_id(line, blocked ? "block" : "unblock", first);

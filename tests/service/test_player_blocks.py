@@ -183,6 +183,7 @@ def test_a_break_becomes_an_exclusion_for_good(casino, reference):
         casino.run("player", "block", *named, "--until", "1h", "--reason", "a break")
         casino.run("player", "block", *named, "--no-until")
         assert "cannot become earlier" in refused(casino, "block", *named, "--until", "90d")
+        assert "contradict" in casino.run("player", "block", *named, "--until", "1h", "--no-until", status=2).errors
         assert changes(casino, identity)[0]["after"] == {"until_ms": None}
         lift(casino, *named)
         casino.run("player", "block", *named, "--until", "1h")  # a block that was lifted holds no later one
