@@ -261,8 +261,9 @@ static void apply(struct app *app, const struct config *config, int asker)
 }
 
 /* Reads the certificates of the listeners that `wanted` names and that have one. */
-static enum status read_tls(const struct config *config, const bool wanted[LISTENERS],
-                            struct listener_tls *tls, struct error *error)
+static enum status read_tls(struct log *log, const struct config *config,
+                            const bool wanted[LISTENERS], struct listener_tls *tls,
+                            struct error *error)
 {
     const char *const files[LISTENERS][2] = {
         [LISTENER_CUSTOMERS] = {config->tls_certificate, config->tls_key},
@@ -271,8 +272,12 @@ static enum status read_tls(const struct config *config, const bool wanted[LISTE
     };
     enum status status = STATUS_OK;
     for (size_t i = 0; i < LISTENERS && status == STATUS_OK; i++)
-        if (wanted[i] && files[i][0][0] != '\0')
+        if (wanted[i] && files[i][0][0] != '\0') {
             status = http_tls_create(&tls->of[i], files[i][0], files[i][1], error);
+            if (status == STATUS_OK && http_tls_expiry_ms(tls->of[i]) <= clock_wall_ms())
+                log_event(log, LOG_WARNING, "a certificate has expired, so clients refuse it",
+                          LOG_STRING("tls_certificate", files[i][0]));
+        }
     if (status != STATUS_OK)
         listener_tls_destroy(tls);
     return status;
@@ -298,8 +303,8 @@ static void read_again(struct errand *errand)
     reading->status =
         config_load(&reading->config, options->config_path, options->overrides, &reading->error);
     if (reading->status == STATUS_OK)
-        reading->status =
-            read_tls(reading->config, reading->wanted, &reading->tls, &reading->error);
+        reading->status = read_tls(reading->app->log, reading->config, reading->wanted,
+                                   &reading->tls, &reading->error);
 }
 
 static void destroy_reading(struct errand *errand)
@@ -794,7 +799,7 @@ static enum status start(struct app *app, struct error *error)
     raise_descriptor_limit(app);
     enum status status = get_sockets(app, error);
     if (status == STATUS_OK)
-        status = read_tls(config, every, &app->tls, error);
+        status = read_tls(app->log, config, every, &app->tls, error);
     if (status == STATUS_OK && config->launch_ca_file[0] != '\0')
         status = outgoing_check_ca_file(config->launch_ca_file, error);
     if (status == STATUS_OK)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from croupier import BINARY, PATIENCE, ROOT, certificate, eventually, trusting
+from fake_provider import Authority
 
 pytestmark = pytest.mark.depends_on("platform")
 
@@ -83,6 +84,17 @@ def test_a_pair_that_does_not_fit_makes_the_reload_fail(make_service, tmp_path):
     assert unit_reloads(service).returncode == 0
     service.tls = trusting(other[0])
     assert service.get("/api/v1/health").status == 200
+
+
+def test_the_log_names_a_certificate_that_has_expired_at_the_start_and_at_a_reload(make_service):
+    service = make_service()
+    gone, key = Authority(service.directory).certificate("gone", "DNS:localhost", days=-1)
+    service.configure({"operator.tls_certificate": gone, "operator.tls_key": key})
+    service.start()
+    for times in (1, 2):
+        lines = [line for line in service.log_lines() if "has expired" in line["message"]]
+        assert [(line["level"], line["tls_certificate"]) for line in lines] == [("warning", str(gone))] * times
+        assert unit_reloads(service).returncode == 0
 
 
 def test_what_needs_a_restart_is_named(running):
