@@ -284,10 +284,10 @@ def interleaved(cases, rounds, seconds):
     return found
 
 
-def raw_response(port, path, headers=()):
-    """The whole response as bytes."""
+def raw_response(port, path, headers=(), body=None):
+    """The whole response as bytes; to a POST of a body, if there is one."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
-        lines = [f"GET {path} HTTP/1.1", "Host: bench", *headers, "", ""]
+        lines = [f"{'GET' if body is None else 'POST'} {path} HTTP/1.1", "Host: bench", *headers, "", body or ""]
         connection.sendall("\r\n".join(lines).encode())
         data = b""
         while b"\r\n\r\n" not in data:

@@ -56,7 +56,7 @@ from waiting import Waiting
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 PARTS = ["answers", "events", "customers", "idle", "publishing", "stream", "recording", "waiting", "crowd", "differences", "edge", "interest", "console", "account", "ledger", "bare", "flat", "wallet", "tails", "cores", "redis",
-         "visible", "peers", "wallet_postgres", "bare_postgres", "wallet_older"]
+         "visible", "peers", "wallet_bare", "wallet_postgres", "bare_postgres", "wallet_older"]
 SLOW_DISK_US = 2000  # of an fsync, where the disk of this machine is faster than most
 
 
@@ -404,6 +404,34 @@ class Bench(Grown, Waiting, Differences, Edge, Console, Account, Cores, Tails):
         """The wallet over HTTP: 1 to 256 clients; each operation its own commit; balances meanwhile."""
         self.wallet_on("this disk", None)
         self.wallet_on(f"a disk that takes {SLOW_DISK_US} us to sync", SLOW_DISK_US)
+
+    def wallet_bare(self):
+        """CPU of the wallet's operation over HTTP against the least: a bare loop's request and a bare transaction."""
+        clients, server = 256, self.casino_server("wallet bare")
+        servers, found = [server], {name: [] for name in ("bare loop", "bare transaction", "croupier")}
+        path, headers = "/api/v1/casino/wallet", [f"Authorization: Bearer {server.key}"]
+        try:
+            player = server.players.read_text().split()[0]
+            body = json.dumps({"operation": "DEBIT", "player_id": player, "transaction_id": "bare-1", "amount_minor": 100, "currency": "EUR",
+                               "round_id": "r-1"})
+            bare = BareLoop(self.options.bare_loop, raw_response(server.port, path, [*headers, "Content-Type: application/json",
+                                                                                     f"Content-Length: {len(body)}"], body), self.directory)
+            servers.append(bare)
+            for number in range(self.options.rounds):
+                for name, one in (("croupier", server), ("bare loop", bare)):
+                    found[name].append(cost(one, path, self.options.seconds, headers, connections=clients, script=HERE / "wallet.lua",
+                                            arguments=[server.players, secrets.randbits(31)]))
+                done = self.on_load_core(self.options.bare_ledger, self.directory / f"bare-{number}.db", "--batch", "256",
+                                           "--operations", "100000")
+                found["bare transaction"].append(json.loads(done)["cpu_us"])
+        finally:
+            for one in servers:
+                one.stop()
+        medians = {name: statistics.median(costs) for name, costs in found.items()}
+        least = medians["bare loop"] + medians["bare transaction"]
+        self.say("The wallet over HTTP against a bare request and a bare transaction", [
+            {"case": name, "cpu_us": round(value, 2), "of_both": round(value / least, 2)} for name, value in medians.items()],
+            f"{clients} clients, SQLite; bets and wins of 1,000 players; the bare loop gives the wallet's answer to the same requests")
 
     def wallet_on(self, disk, sync):
         together = self.casino_server(f"wallet {sync}", sync=sync)
