@@ -155,10 +155,11 @@ LEFT JOIN provider ON provider.number = -ledger_transaction.owner_number
 ORDER BY ledger_transaction.number
 
 -- An own entry of the customer says so by its owner; of a provider's, the player has to be read.
+-- Last: whether entries may lie beyond those that the page looks at.
 -- field tail_of_customer
 WITH span AS MATERIALIZED (SELECT * FROM ledger_transaction WHERE number >= $1 AND number <= $2
   AND sequence IS NOT NULL ORDER BY number LIMIT 2001)
-SELECT {COLUMNS}, ledger_transaction.number FROM (SELECT * FROM span WHERE owner_number < 0
+SELECT {COLUMNS}, ledger_transaction.number, ((SELECT count(*) FROM span) > 2000)::int FROM (SELECT * FROM span WHERE owner_number < 0
     OR owner_number = (SELECT number FROM customer WHERE id = $3)
     OR number = $1 OR number = (SELECT max(number) FROM span) ORDER BY number) AS ledger_transaction
 CROSS JOIN LATERAL (SELECT * FROM player

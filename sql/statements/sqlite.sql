@@ -201,15 +201,23 @@ SELECT {COLUMNS}, ledger_transaction.number FROM ledger_transaction
 WHERE ledger_transaction.number >= $1 AND ledger_transaction.number <= $2
   AND ledger_transaction.sequence IS NOT NULL ORDER BY ledger_transaction.number LIMIT 1001
 
+-- How far a page looks, and whether entries lie beyond. Between two entries there may be any number
+-- of declines.
 -- define EDGE
-(SELECT max(number) FROM ledger_transaction WHERE number >= $1 AND sequence IS NOT NULL
-  AND number <= CASE WHEN $2 - $1 > 5000 THEN $1 + 5000 ELSE $2 END)
+SELECT coalesce((SELECT max(number) FROM ledger_transaction
+    WHERE number > $1 AND number <= min($2, $1 + 5000) AND sequence IS NOT NULL),
+  (SELECT min(number) FROM ledger_transaction
+    WHERE number > $1 AND number <= $2 AND sequence IS NOT NULL), $1) AS number
 -- field tail_of_customer
-SELECT {COLUMNS}, ledger_transaction.number FROM ledger_transaction
-WHERE ledger_transaction.number >= $1 AND ledger_transaction.number <= {EDGE}
+WITH edge AS MATERIALIZED ({EDGE})
+SELECT {COLUMNS}, ledger_transaction.number, (SELECT EXISTS (SELECT 1 FROM ledger_transaction
+    WHERE number > (SELECT number FROM edge) AND number <= $2 AND sequence IS NOT NULL))
+FROM ledger_transaction
+WHERE ledger_transaction.number >= $1 AND ledger_transaction.number <= (SELECT number FROM edge)
   AND ledger_transaction.sequence IS NOT NULL AND (ledger_transaction.number = $1
     OR ledger_transaction.customer_number = (SELECT number FROM customer WHERE id = $3)
-    OR ledger_transaction.number = {EDGE}) ORDER BY ledger_transaction.number LIMIT $4
+    OR ledger_transaction.number = (SELECT number FROM edge))
+ORDER BY ledger_transaction.number LIMIT $4
 
 -- ---- rows with all that proves them (src/stores/platform/sqlite/rows.c) ----
 

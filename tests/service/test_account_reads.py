@@ -138,7 +138,7 @@ def test_rounds_are_those_of_the_operator(house):
     one, two = house.customers
     told = [round for round in house.server.ask("wallet", "rounds") if round["customer"] == one.id]
     rounds, _ = house.pages("rounds", "rounds")
-    assert rounds == told[::-1] and {(round["round_id"], round["state"]) for round in rounds} == {("own 1", "settled"), ("r-0", "ended"), ("s-0", "open")}
+    assert rounds == sorted(told, key=lambda round: round["began_at"], reverse=True) and {(round["round_id"], round["state"]) for round in rounds} == {("own 1", "settled"), ("r-0", "ended"), ("s-0", "open")}
     assert house.pages("rounds", "rounds", limit=1) == (rounds, 3)
     assert house.pages("rounds", "rounds", player_id=one.player) == (rounds, 1)
     for query, ids in (({"state": "open"}, {"s-0"}), ({"state": "ended"}, {"r-0"}), ({"state": "settled"}, {"own 1"}), ({"state": "all"}, {"own 1", "r-0", "s-0"}),
@@ -166,11 +166,35 @@ def test_entries_are_a_copy_of_the_customer_s_ledger_in_the_order_of_commits(hou
     end = house.ask("entries", limit=200).json()
     while end["more"]:
         end = house.ask("entries", limit=200, cursor=end["next_cursor"]).json()
-    send(house.server, two.key, credit(two.player, "not yours", 1))
+    assert send(house.server, two.key, credit(two.player, "not-yours", 1)).status == 200
     send(house.server, one.key, credit(one.player, "later", 1))
     page = house.ask("entries", limit=200, cursor=end["next_cursor"]).json()
-    assert [entry["transaction_id"] for entry in page["entries"]] == ["later"]
+    assert [entry["transaction_id"] for entry in page["entries"]] == ["later"] and not page["more"]
     assert "number" not in page["entries"][0]
+
+
+def test_a_copy_comes_to_its_end_however_much_others_play(house):
+    one, two = house.customers
+    cursor = house.ask("entries", limit=200).json()["next_cursor"]
+    for number in range(3):
+        assert send(house.server, two.key, credit(two.player, f"on-and-on-{number}", 1)).status == 200
+        page = house.ask("entries", limit=200, cursor=cursor).json()
+        assert page["entries"] == [] and page["more"] is False and page["next_cursor"] != cursor
+        cursor = page["next_cursor"]
+    send(house.server, one.key, credit(one.player, "one", 1))
+    send(house.server, one.key, credit(one.player, "two", 1))
+    page = house.ask("entries", limit=1, cursor=cursor).json()
+    assert [entry["transaction_id"] for entry in page["entries"]] == ["one"] and page["more"] is True
+
+
+def test_a_copy_goes_on_behind_any_number_of_declines(house):
+    one, _ = house.customers
+    cursor = house.ask("entries", limit=200).json()["next_cursor"]
+    for number in range(5100):
+        assert send(house.server, one.key, debit(one.player, f"too-poor-{number}", 9999999999)).status == 422
+    assert send(house.server, one.key, credit(one.player, "at-last", 1)).status == 200
+    page = house.ask("entries", limit=200, cursor=cursor).json()
+    assert [entry["transaction_id"] for entry in page["entries"]] == ["at-last"] and page["more"] is False
 
 
 def test_the_example_s_copy_proves_each_day_with_a_provider_s_moves_and_what_was_rolled_back(house, tmp_path):

@@ -43,12 +43,12 @@ static enum status take_numbered(void *context, const struct sql_row *row, struc
     memcpy(tail->hash, entry.hash, sizeof tail->hash);
     if (is_place)
         return STATUS_OK;
-    if (tail->customer_id != NULL && strcmp(tail->customer_id, entry.customer_id) != 0) {
-        tail->more = true;
+    tail->more =
+        tail->customer_id != NULL && sql_integer(row, LEDGER_TRANSACTION_COLUMN_COUNT + 1) != 0;
+    if (tail->customer_id != NULL && strcmp(tail->customer_id, entry.customer_id) != 0)
         return STATUS_OK;
-    }
     bool full = ++page->count == (tail->customer_id != NULL ? tail->limit : LEDGER_PAGE);
-    tail->more = full || tail->customer_id != NULL;
+    tail->more = tail->more || full;
     return ledger_more(page->visit(page->context, number, &entry) && !full);
 }
 
