@@ -179,14 +179,17 @@ func unanswered() (waiting []line) {
 	return open
 }
 
-// The refusals beside 409 and 422 that decide: this operation was not applied, in an earlier attempt either.
-var decides = regexp.MustCompile(`"error":"(player_blocked|player_not_found|reference_not_found|game_not_found|invalid_request|unknown_field)"`)
+// The refusals beside 409 and 422 that decide: this operation was not applied, in an earlier attempt either. player_not_found
+// decides about a first attempt alone: an earlier one may have been applied with the key of another customer of yours.
+var decides = regexp.MustCompile(`"error":"(player_blocked|reference_not_found|game_not_found|invalid_request|unknown_field)"`)
 
-// Sends the same bytes under the same id until there is an answer, which is kept: whether it was applied.
-func settle(entry line) bool {
+// Sends the same bytes under the same id until there is an answer, which is kept: whether it was applied. first: nobody has sent
+// them yet.
+func settle(entry line, first bool) bool {
 	for pause := 100 * time.Millisecond; ; pause *= 2 {
 		status, fields, text, err := ask("POST", "/api/v1/casino/wallet", []byte(entry.Send), nil, 15*time.Second)
-		if err == nil && (status == 200 || status == 409 || status == 422 || decides.Match(text)) {
+		if err == nil && (status == 200 || status == 409 || status == 422 || decides.Match(text) ||
+			first && bytes.Contains(text, []byte(`"player_not_found"`))) {
 			note(line{ID: entry.ID, Status: status, Answer: string(text)})
 			fmt.Println(status, string(text))
 			return status == 200
@@ -197,6 +200,7 @@ func settle(entry line) bool {
 		if pause > 10*time.Second {
 			pause = 10 * time.Second
 		}
+		first = false
 		fmt.Fprintf(os.Stderr, "no answer yet (%d %s %v); the same again\n", status, text, err)
 		wait(fields, pause)
 	}

@@ -53,7 +53,7 @@ func move(operation string, words []string) bool {
 	must(err)
 	entry := line{ID: id, Send: string(body)}
 	note(entry)
-	return settle(entry)
+	return settle(entry, true)
 }
 
 var digits = regexp.MustCompile("^[0-9]{1,13}$") // the wallet takes amounts to 10^12
@@ -89,7 +89,7 @@ func main() {
 	chosen, moving := moves[command]
 	if command == "settle" || moving {
 		for _, entry := range unanswered() { // first what was left open
-			applied = settle(entry) && applied
+			applied = settle(entry, false) && applied
 		}
 	}
 	switch {

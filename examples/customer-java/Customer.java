@@ -145,12 +145,12 @@ public final class Customer {
         return waiting;
     }
 
-    /** The refusals beside 409 and 422 that decide: this operation was not applied, in an earlier attempt either. */
-    static final Pattern DECIDES = Pattern.compile("\"error\":\"(player_blocked|player_not_found|reference_not_found|game_not_found|invalid_request|unknown_field)\"");
+    /** Answers that decide. player_not_found decides about a first attempt alone: the key may be another customer's now. */
+    static final Pattern DECIDES = Pattern.compile("^(200|409|422) |\"(player_blocked|reference_not_found|game_not_found|invalid_request|unknown_field)\"");
 
-    /** Sends the same bytes under the same id until there is an answer, which is kept: whether it was applied. */
-    static boolean settle(String id, String body) throws IOException, InterruptedException {
-        for (long growingMs = 100;; growingMs = Math.min(2 * growingMs, 10000)) {
+    /** Sends the same bytes until there is an answer, which is kept: whether it was applied. first: nobody has sent them yet. */
+    static boolean settle(String id, String body, boolean first) throws IOException, InterruptedException {
+        for (long growingMs = 100;; growingMs = Math.min(2 * growingMs, 10000), first = false) {
             String failure;
             long pauseMs = growingMs;
             try {
@@ -158,7 +158,7 @@ public final class Customer {
                 failure = answer.statusCode() + " " + answer.body();
                 pauseMs = pauseMs(answer, growingMs);
                 int status = answer.statusCode();
-                if (status == 200 || status == 409 || status == 422 || DECIDES.matcher(failure).find()) {
+                if (DECIDES.matcher(failure).find() || first && failure.contains("\"player_not_found\"")) {
                     note("done", id, failure);
                     System.out.println(failure);
                     return status == 200;
@@ -185,7 +185,7 @@ public final class Customer {
         for (int at = 1; at < words.length; at++)
             body.append(String.format(",\"%s\":%s", NAMES.get(at - 1), at == 2 ? Long.valueOf(words[at]) : quoted(words[at])));
         note("send", id, body.append('}').toString());
-        return settle(id, body.toString());
+        return settle(id, body.toString(), true);
     }
 
     public static void main(String[] words) throws IOException, InterruptedException {
@@ -203,7 +203,7 @@ public final class Customer {
         }
         if (moves || command.equals("settle"))
             for (Map.Entry<String, String> open : unanswered().entrySet()) // first what was left open
-                applied &= settle(open.getKey(), open.getValue());
+                applied &= settle(open.getKey(), open.getValue(), false);
         if (moves) {
             applied &= move(words);
         } else if (command.equals("poll")) {

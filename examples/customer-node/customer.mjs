@@ -121,11 +121,13 @@ function unanswered() {
   return waiting;
 }
 
-// The refusals beside 409 and 422 that decide: this operation was not applied, in an earlier attempt either.
-const DECIDES = /"error":"(player_blocked|player_not_found|reference_not_found|game_not_found|invalid_request|unknown_field)"/;
+// The refusals beside 409 and 422 that decide: this operation was not applied, in an earlier attempt either. player_not_found
+// decides about a first attempt alone: an earlier one may have been applied with the key of another customer of yours.
+const DECIDES = /"error":"(player_blocked|reference_not_found|game_not_found|invalid_request|unknown_field)"/;
 
-/** Sends the same bytes under the same id until there is an answer, which is kept. A decline is exit code 1. */
-async function settle(id, body) {
+/** Sends the same bytes under the same id until there is an answer, which is kept. A decline is exit code 1. first: nobody has
+ * sent them yet. */
+async function settle(id, body, first = false) {
   for (let pauseMs = 100; ; pauseMs = Math.min(2 * pauseMs, 10000)) {
     let answer;
     try {
@@ -133,7 +135,7 @@ async function settle(id, body) {
     } catch (error) {
       answer = { status: 0, text: String(error) };
     }
-    if ([200, 409, 422].includes(answer.status) || DECIDES.test(answer.text)) {
+    if ([200, 409, 422].includes(answer.status) || DECIDES.test(answer.text) || (first && answer.text.includes('"player_not_found"'))) {
       note({ id, status: answer.status, answer: answer.text });
       console.log(answer.status, answer.text);
       if (answer.status !== 200) process.exitCode = 1;
@@ -141,6 +143,7 @@ async function settle(id, body) {
     }
     if (answer.status >= 400 && answer.status < 500 && ![408, 429].includes(answer.status))
       refuse(answer); // of the key, the address or the HTTP: the operation stays in the journal, applied before or not
+    first = false;
     console.error(`no answer yet (${answer.status} ${answer.text}); the same again`);
     await pause(answer, pauseMs);
   }
@@ -163,7 +166,7 @@ async function move([operation, names], words) {
     operation, transaction_id: id, ...fields, amount_minor: Number(fields.amount_minor),
   });
   note({ id, send: body });
-  await settle(id, body);
+  await settle(id, body, true);
 }
 
 const TAKES = { poll: 3, launch: 3, settle: 0, deposit: 3, withdraw: 3, bet: 5, win: 6 };

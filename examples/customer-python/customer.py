@@ -18,8 +18,9 @@ import uuid
 BASE = os.environ.get("BASE", "http://127.0.0.1:8080")
 KEY = os.environ.get("KEY") or sys.exit("customer.py: set KEY to the key that the operator gave you (crk_…)")
 JOURNAL = os.environ.get("JOURNAL", "wallet.journal")
-# The refusals beside 409 and 422 that decide: this operation was not applied, in an earlier attempt either.
-DECIDES = re.compile(r'"error":"(player_blocked|player_not_found|reference_not_found|game_not_found|invalid_request|unknown_field)"')
+# The refusals beside 409 and 422 that decide: this operation was not applied, in an earlier attempt either. player_not_found
+# decides about a first attempt alone: an earlier one may have been applied with the key of another customer of yours.
+DECIDES = re.compile(r'"error":"(player_blocked|reference_not_found|game_not_found|invalid_request|unknown_field)"')
 WAIT_S = 55  # how long a poll may wait for a change
 
 try:  # what makes a body of the one before it and their difference; with neither, the polls are answered in gzip
@@ -143,20 +144,22 @@ def mend_journal():
             journal.truncate(journal.read().rfind(b"\n") + 1)
 
 
-def settle(transaction, body):
-    """Sends the same bytes under the same id until there is an answer, which is kept: whether it was applied."""
+def settle(transaction, body, first=False):
+    """Sends the same bytes under the same id until there is an answer, which is kept: whether it was applied. first: nobody has sent
+    them yet."""
     growing_s = 0.1
     while True:
         try:
             status, fields, text = ask("POST", "/api/v1/casino/wallet", body.encode())
         except OSError as error:
             status, fields, text = 0, None, str(error)
-        if status in (200, 409, 422) or DECIDES.search(text):
+        if status in (200, 409, 422) or DECIDES.search(text) or first and '"player_not_found"' in text:
             note(id=transaction, status=status, answer=text)
             print(status, text, flush=True)
             return status == 200
         if 400 <= status < 500 and status not in (408, 429):
             fail(status, text)  # of the key, the address or the HTTP: the operation stays in the journal, applied before or not
+        first = False
         print(f"no answer yet ({status} {text}); the same again", file=sys.stderr, flush=True)
         time.sleep(pause_s(fields, growing_s))
         growing_s = min(2 * growing_s, 10)
@@ -177,7 +180,7 @@ def move(command, arguments):
     transaction = str(uuid.uuid4())
     body = json.dumps({"operation": operation, "transaction_id": transaction, **fields})
     note(id=transaction, send=body)
-    return settle(transaction, body)
+    return settle(transaction, body, first=True)
 
 
 TAKES = {"poll": 3, "launch": 3, "settle": 0, **{command: len(names) for command, (_, names) in MOVES.items()}}

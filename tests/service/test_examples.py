@@ -119,6 +119,10 @@ class Customer:
         assert process.returncode == exits, errors
         return output if output or not exits else errors
 
+    def operator(self, *words):
+        return subprocess.run([BINARY, *words, "-c", self.market.told["config"]], capture_output=True, text=True, check=True,
+                              env=self.market.demo.environment, timeout=60 * PATIENCE).stdout.strip()
+
     def launch(self):
         return json.loads(self.run("launch", "anubis-falls", f"{self.directory.name}", "EUR"))
 
@@ -257,6 +261,9 @@ def test_a_customer_that_is_killed_without_an_answer_sends_the_same_again(custom
     server.server_close()
     with open(customer.journal, "a") as journal:
         journal.write('{"id": "cut')  # and as if it had been killed while it wrote
+    other = customer.operator("customer", "add", "Other", "--cidr", "127.0.0.0/8", "--casino")
+    key = customer.operator("key", "issue", other)
+    eventually(lambda: "(404" in customer.run("settle", exits=1, key=key))  # that of another customer proves nothing
     status, _, answer = customer.run("settle").partition(" ")
     assert status == "200" and json.loads(answer) == {**server.swallowed[0], "replayed": True}
     assert customer.run("settle") == ""
@@ -310,22 +317,19 @@ def test_a_customer_asks_again_when_an_answer_is_cut_off(customer):
 
 def test_a_decline_is_an_answer(customer):
     player = customer.launch()["player_id"]
+    assert customer.run("withdraw", "ply_nobody", 1, "EUR", exits=1).startswith("404 ")
     assert customer.run("withdraw", player, 1, "EUR", exits=1).startswith("422 ")
     assert customer.run("settle") == ""
 
 
 def test_a_bet_and_its_win_stand_in_the_report_and_a_blocked_player_bets_no_more(customer):
     """What a page calls a bet has to be one: the operator's report counts it, and a block refuses it."""
-    def croupier(*words):
-        return subprocess.run([BINARY, *words, "-c", customer.market.told["config"]], capture_output=True, text=True, check=True,
-                              env=customer.market.demo.environment, timeout=60 * PATIENCE).stdout
-
     def moved():
-        entries = json.loads(croupier("wallet", "statement", player, "--json"))["entries"]
+        entries = json.loads(customer.operator("wallet", "statement", player, "--json"))["entries"]
         return [(entry["operation"], entry["game_id"], entry["round_id"], entry["reference_transaction_id"]) for entry in entries]
 
     def report():
-        totals = json.loads(croupier("wallet", "report", "--json"))["totals"]
+        totals = json.loads(customer.operator("wallet", "report", "--json"))["totals"]
         return Counter({name: sum(total[name] for total in totals) for name in (
             "stakes_minor", "wins_minor", "transfers_in_minor", "transfers_out_minor", "result_minor")})
 
@@ -338,7 +342,7 @@ def test_a_bet_and_its_win_stand_in_the_report_and_a_blocked_player_bets_no_more
     assert moved()[1:] == [("DEBIT", "anubis-falls", "round-1", None), ("CREDIT", "anubis-falls", "round-1", bet["transaction_id"])]
     assert report() - before == {"stakes_minor": 300, "wins_minor": 180, "result_minor": 120}
 
-    croupier("player", "block", player, "--reason", "asked for it")
+    customer.operator("player", "block", player, "--reason", "asked for it")
     assert customer.run("bet", player, 100, "EUR", "anubis-falls", "round-2", exits=1).startswith("403 ")
     assert customer.run("settle") == ""
     assert json.loads(customer.run("withdraw", player, 880, "EUR").partition(" ")[2])["balance_minor"] == 0
