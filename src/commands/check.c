@@ -16,6 +16,7 @@
 #include "sealing/provider_secret.h"
 #include "stores/configured.h"
 #include "stores/odds_read.h"
+#include "stores/platform_ledger.h"
 #include "stores/platform_records.h"
 
 struct report {
@@ -241,6 +242,11 @@ static struct platform_store *check_platform(struct report *report, const struct
                      "turn it on in postgresql.conf and restart PostgreSQL",
                      "PostgreSQL may lose money that was acknowledged, when its machine fails: %s",
                      platform->unsafe);
+    struct ledger_end end;
+    if (status == STATUS_OK &&
+        platform_ledger_check_end(platform, &end, &error) == STATUS_MALFORMED)
+        report_check(report, "ledger", FAILED, "see \"The platform store\" in docs/operations.md",
+                     "%s", error.text);
     bool compared = false;
     if (status == STATUS_OK && platform_store_check_writes(platform, &error) != STATUS_OK)
         report_check(report, "platform writes", FAILED,

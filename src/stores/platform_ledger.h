@@ -211,6 +211,10 @@ struct ledger_verbs {
     void (*snapshot_end)(struct platform_store *store);
 };
 
+/* See check_end. */
+MUST_CHECK enum status platform_ledger_check_end(struct platform_store *store,
+                                                 struct ledger_end *end, struct error *error);
+
 /* Lets the ledger continue without rows that it has lost, with a row of the audit trail. `last`
  * confirms the ledger's last number. STATUS_MALFORMED, with check_end's text, if it ends with
  * another number; nothing has happened. STATUS_CONFLICT: nothing is known to be lost. */

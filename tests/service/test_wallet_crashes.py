@@ -317,6 +317,10 @@ def test_rows_that_a_damaged_log_took_away_are_missed_until_an_operator_accepts_
     assert "has lost its newest rows" in server.log_text()
     proof = json.loads(server.run("wallet", "verify", "--json", status=1).text)
     assert not proof["sound"] and "has lost its newest rows" in proof["reason"]
+    [told] = [check for check in json.loads(server.run("check", "--json", status=1).text) if check["check"] == "ledger"]
+    assert not told["ok"] and "has lost its newest rows" in told["message"]
+    assert "has lost its newest rows" in server.run("backup", server.directory / "kept", status=1).errors
+    assert not list(server.directory.glob("kept*"))
 
     told = server.run("wallet", "accept-loss", status=1).errors
     last = re.search(r"--last (\d+)", told)[1]

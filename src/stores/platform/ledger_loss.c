@@ -11,12 +11,17 @@ static enum status note(struct sql_flight *flight, void *context, struct error *
     return trail_event(flight, &row, "ledger", "last transaction", error);
 }
 
+enum status platform_ledger_check_end(struct platform_store *store, struct ledger_end *end,
+                                      struct error *error)
+{
+    return store->ledger->check_end != NULL ? store->ledger->check_end(store, end, error)
+                                            : STATUS_OK;
+}
+
 enum status platform_ledger_accept_loss(struct platform_store *store, int64_t last,
                                         struct ledger_end *end, struct error *error)
 {
-    enum status status = STATUS_OK;
-    if (store->ledger->check_end != NULL)
-        status = store->ledger->check_end(store, end, error);
+    enum status status = platform_ledger_check_end(store, end, error);
     if (status == STATUS_OK)
         return error_conflict(error, "the ledger has lost nothing that is known of");
     if (status != STATUS_MALFORMED || end->last != last)

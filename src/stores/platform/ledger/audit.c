@@ -366,8 +366,7 @@ enum status wallet_audit(struct platform_store *store, const struct audit_option
 {
     struct audit audit = {.options = options, .store = store, .error = error};
     struct ledger_end end;
-    enum status status =
-        store->ledger->check_end != NULL ? store->ledger->check_end(store, &end, error) : STATUS_OK;
+    enum status status = platform_ledger_check_end(store, &end, error);
     if (status == STATUS_OK)
         status = store->ledger->snapshot_begin(store, error);
     if (status == STATUS_OK) {

@@ -417,7 +417,8 @@ static enum status look_at_head(struct sqlite_store *store, const struct stat *f
     store->failed = !sound;
     if (!sound)
         return error_set(error, STATUS_MALFORMED,
-                         "%s: was cut short or overwritten; stop croupier and restore a backup",
+                         "%s: was cut short or overwritten; stop croupier and run croupier "
+                         "wallet verify, and restore a backup if it finds a fault",
                          store->path);
     if (!sqlite_log_has_grown_by(store, SQLITE_LOG_IS_LONG))
         (void)sqlite3_db_release_memory(store->database);
