@@ -22,15 +22,15 @@ static const struct command_group groups[] = {
     {0},
 };
 
-/* A file that gets one of these numbers would receive what is written for people. */
+/* A file that gets one of these numbers would receive what is written for people. Where the output
+ * alone is closed, writing to it fails: a key that nobody got must not be taken for one that
+ * somebody has. */
 static void open_standard_descriptors(void)
 {
-    int opened;
-    do
-        opened = open("/dev/null", O_RDWR); /* the lowest number that is free */
-    while (opened >= 0 && opened <= STDERR_FILENO);
-    if (opened >= 0)
-        (void)close(opened);
+    const bool watched = fcntl(STDERR_FILENO, F_GETFD) >= 0;
+    for (int number = STDIN_FILENO; number <= STDERR_FILENO; number++)
+        if (fcntl(number, F_GETFD) < 0)
+            (void)open("/dev/null", watched && number == STDOUT_FILENO ? O_RDONLY : O_RDWR);
 }
 
 static void end_by_signal(int number)
@@ -51,5 +51,6 @@ int main(int argc, char **argv)
 {
     open_standard_descriptors();
     end_as_process_1();
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow (RLIMIT_FSIZE) is a failed write */
     return command_main(groups, argc, argv);
 }

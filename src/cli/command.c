@@ -131,7 +131,8 @@ int command_main(const struct command_group *groups, int argc, char **argv)
     /* An answer that did not get out (a full disk behind a pipe) was not given. */
     errno = 0;
     if ((fflush(stdout) != 0 || ferror(stdout) != 0) && outcome.code == EXIT_DONE) {
-        (void)fprintf(stderr, "croupier: cannot write the output: %s\n", strerror(errno));
+        (void)fprintf(stderr, "croupier: cannot write the output: %s\n",
+                      errno != 0 ? strerror(errno) : "a part of it was refused");
         outcome.code = EXIT_REFUSED;
     }
     memory_free(line.arguments);

@@ -398,13 +398,19 @@ def test_a_key_with_a_typo_is_not_repeated(shell, customer):
     assert shell.refused("key", "revoke", "key_nobody") == "there is no key 'key_nobody'"
 
 
-def test_a_key_that_could_not_be_written_is_said_to_be_useless(shell, customer):
-    with open("/dev/full", "w") as full:
-        done = subprocess.run([str(BINARY), "key", "issue", customer], stdout=full, stderr=subprocess.PIPE,
-                              env=shell.environment, text=True, timeout=60 * PATIENCE)
+@pytest.mark.parametrize("where", [">/dev/full", ">&-"])
+def test_a_key_that_could_not_be_written_is_said_to_be_useless(shell, customer, where):
+    done = subprocess.run(["sh", "-c", f'exec "$0" "$@" {where}', str(BINARY), "key", "issue", customer], stderr=subprocess.PIPE,
+                          env=shell.environment, text=True, timeout=60 * PATIENCE)
     (made,) = shell.ask("key", "list", customer)
     assert done.returncode == 1
     assert f"key revoke {made['id']}" in done.stderr
+
+
+def test_a_part_of_the_output_that_was_refused_is_an_error(shell):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([str(BINARY), "help", "settings"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60 * PATIENCE)
+    assert done.returncode == 1 and "cannot write the output: " in done.stderr and "Success" not in done.stderr
 
 
 def test_a_key_that_opens_nothing_yet_comes_with_a_note(shell):
