@@ -518,11 +518,12 @@ static void write_metrics(void *context, struct buffer *out)
 /* ---- the beginning --------------------------------------------------------------------------- */
 
 /* Raises the limit to what the connections may need, or warns how many descriptors there are. */
-static void raise_descriptor_limit(struct app *app)
+static enum status raise_descriptor_limit(const struct app *app, struct error *error)
 {
+    const rlim_t least = 64 + 8 * app->config->threads;
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return;
+        return STATUS_OK;
     rlim_t wanted = connections_max(app->config) + SPARE_DESCRIPTORS;
     if (limit.rlim_cur < wanted) {
         limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
@@ -531,6 +532,12 @@ static void raise_descriptor_limit(struct app *app)
     if (limit.rlim_cur < wanted)
         log_event(app->log, LOG_WARNING, "fewer descriptors than max_connections needs",
                   LOG_INTEGER("descriptors", limit.rlim_cur), LOG_INTEGER("needed", wanted));
+    if (limit.rlim_cur >= least)
+        return STATUS_OK;
+    return error_unavailable(error,
+                             "%d files may be open, and it needs %d at least: raise the limit "
+                             "(ulimit -n; LimitNOFILE= of systemd)",
+                             (int)limit.rlim_cur, (int)least);
 }
 
 /* The listening socket of a thread, in the order in which a handover passes them; -1: there is
@@ -796,7 +803,6 @@ static enum status start(struct app *app, struct error *error)
 {
     const struct config *config = app->config;
     const bool every[LISTENERS] = {true, true, true};
-    raise_descriptor_limit(app);
     enum status status = get_sockets(app, error);
     if (status == STATUS_OK)
         status = read_tls(app->log, config, every, &app->tls, error);
@@ -901,6 +907,11 @@ enum status app_run(const struct app_options *options, struct error *error)
     app.config = config_hold(options->config);
     app.failure = error;
     app.started_wall_ms = clock_wall_ms();
+    enum status status = raise_descriptor_limit(&app, error);
+    if (status != STATUS_OK) {
+        config_release(&app.config);
+        return status;
+    }
     CHECK(uv_loop_init(&app.loop) == 0);
     app.mailbox = mailbox_create(&app.loop);
     uv_timer_t *const timers[] = {&app.drain_deadline, &app.second, &app.watchdog, &app.starting};
@@ -910,7 +921,7 @@ enum status app_run(const struct app_options *options, struct error *error)
     app.metrics = metrics_create(app.config->threads, route_label, counted, metrics_about);
     watch_signals(&app);
 
-    enum status status = start(&app, error);
+    status = start(&app, error);
     if (status == STATUS_OK)
         (void)uv_run(&app.loop, UV_RUN_DEFAULT);
     if (status == STATUS_OK)

@@ -627,6 +627,14 @@ def test_check_warns_of_a_tls_key_that_everyone_may_read(service):
         assert told["ok"] and told["warning"] == warned and (not warned or str(key) in told["message"])
 
 
+def test_a_server_that_may_open_too_few_files_says_so(make_service):
+    service = make_service()
+    for limit in (16, 32, 64):
+        done = subprocess.run(["sh", "-c", f'ulimit -n {limit}; exec "$0" serve', str(BINARY)], capture_output=True, text=True,
+                              env=service.environment, timeout=60 * PATIENCE)
+        assert done.returncode == 1 and f"{limit} files may be open" in done.stderr and "ulimit -n" in done.stderr, done
+
+
 def test_check_names_certificates_that_have_expired_or_soon_will(make_service):
     service = make_service({"provider.listen": "127.0.0.1:0"})
     [gone, key], [soon, soon_key] = Authority(service.directory).certificate("gone", "DNS:localhost", days=-1), certificate(service.directory, days=9)
