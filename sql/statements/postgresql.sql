@@ -159,7 +159,8 @@ ORDER BY ledger_transaction.number
 -- field tail_of_customer
 WITH span AS MATERIALIZED (SELECT * FROM ledger_transaction WHERE number >= $1 AND number <= $2
   AND sequence IS NOT NULL ORDER BY number LIMIT 2001)
-SELECT {COLUMNS}, ledger_transaction.number, ((SELECT count(*) FROM span) > 2000)::int FROM (SELECT * FROM span WHERE owner_number < 0
+SELECT {COLUMNS}, ledger_transaction.number, ((SELECT count(*) FROM span) > 2000)::int
+FROM (SELECT * FROM span WHERE owner_number < 0
     OR owner_number = (SELECT number FROM customer WHERE id = $3)
     OR number = $1 OR number = (SELECT max(number) FROM span) ORDER BY number) AS ledger_transaction
 CROSS JOIN LATERAL (SELECT * FROM player
