@@ -5,7 +5,6 @@
 #include "commands/stores.h"
 #include "commands/wallet_output.h"
 #include "stores/configured.h"
-#include "stores/platform_ledger.h"
 
 #define ODDS_PATIENCE_MS 60000U
 
@@ -78,9 +77,6 @@ void run_backup(const struct command_line *line)
     struct backup_manifest manifest;
     struct error *error = command_error(line);
     struct backup_sources sources = {.platform = command_platform(line)};
-    struct ledger_end end;
-    /* Or a timer would keep such backups and let the good ones go. */
-    command_require(line, platform_ledger_check_end(sources.platform, &end, error));
     sources.odds = open_odds(line);
     if (command_option(line, "with-secrets-key") != NULL)
         sources.secrets_key_file = config->secrets_key_file;

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/version.h"
 #include "stores/odds_feed.h"
+#include "stores/platform_ledger.h"
 
 struct making {
     const struct backup_sources *sources;
@@ -120,7 +121,10 @@ static enum status fill(struct making *making, struct error *error)
 {
     const struct backup_sources *sources = making->sources;
     struct platform_schema schema;
+    struct ledger_end end;
     enum status status = platform_store_schema(sources->platform, &schema, error);
+    if (status == STATUS_OK) /* a timer would keep such backups and let the good ones go */
+        status = platform_ledger_check_end(sources->platform, &end, error);
     if (status != STATUS_OK)
         return status;
     making->manifest->schema = schema.version;
