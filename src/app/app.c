@@ -517,20 +517,21 @@ static void write_metrics(void *context, struct buffer *out)
 
 /* ---- the beginning --------------------------------------------------------------------------- */
 
-/* Raises the limit to what the connections may need, or warns how many descriptors there are. */
-static enum status raise_descriptor_limit(const struct app *app, struct error *error)
+/* Raises the limit to what the connections may need, or warns how many descriptors there are. With
+ * fewer than `least` the loops and stores cannot be opened. */
+static enum status raise_descriptor_limit(const struct app_options *options, struct error *error)
 {
-    const rlim_t least = 64 + 8 * app->config->threads;
+    const rlim_t least = 64 + 8 * options->config->threads;
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return STATUS_OK;
-    rlim_t wanted = connections_max(app->config) + SPARE_DESCRIPTORS;
+    rlim_t wanted = connections_max(options->config) + SPARE_DESCRIPTORS;
     if (limit.rlim_cur < wanted) {
         limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
     if (limit.rlim_cur < wanted)
-        log_event(app->log, LOG_WARNING, "fewer descriptors than max_connections needs",
+        log_event(options->log, LOG_WARNING, "fewer descriptors than max_connections needs",
                   LOG_INTEGER("descriptors", limit.rlim_cur), LOG_INTEGER("needed", wanted));
     if (limit.rlim_cur >= least)
         return STATUS_OK;
@@ -903,15 +904,13 @@ static void close_handle(uv_handle_t *handle, void *context)
 
 enum status app_run(const struct app_options *options, struct error *error)
 {
+    enum status status = raise_descriptor_limit(options, error);
+    if (status != STATUS_OK)
+        return status;
     struct app app = {.options = options, .log = options->log, .waiting_asker = -1};
     app.config = config_hold(options->config);
     app.failure = error;
     app.started_wall_ms = clock_wall_ms();
-    enum status status = raise_descriptor_limit(&app, error);
-    if (status != STATUS_OK) {
-        config_release(&app.config);
-        return status;
-    }
     CHECK(uv_loop_init(&app.loop) == 0);
     app.mailbox = mailbox_create(&app.loop);
     uv_timer_t *const timers[] = {&app.drain_deadline, &app.second, &app.watchdog, &app.starting};
