@@ -201,17 +201,15 @@ SELECT {COLUMNS}, ledger_transaction.number FROM ledger_transaction
 WHERE ledger_transaction.number >= $1 AND ledger_transaction.number <= $2
   AND ledger_transaction.sequence IS NOT NULL ORDER BY ledger_transaction.number LIMIT 1001
 
--- How far a page looks, and whether entries lie beyond. Between two entries there may be any number
--- of declines.
--- define EDGE
-SELECT coalesce((SELECT max(number) FROM ledger_transaction
+-- A page looks as far as edge, at the next entry at least: between two there may be any number of
+-- declines. Last: whether entries lie beyond.
+-- field tail_of_customer
+WITH edge AS MATERIALIZED (SELECT coalesce((SELECT max(number) FROM ledger_transaction
     WHERE number > $1 AND number <= min($2, $1 + 5000) AND sequence IS NOT NULL),
   (SELECT min(number) FROM ledger_transaction
-    WHERE number > $1 AND number <= $2 AND sequence IS NOT NULL), $1) AS number
--- field tail_of_customer
-WITH edge AS MATERIALIZED ({EDGE})
-SELECT {COLUMNS}, ledger_transaction.number, (SELECT EXISTS (SELECT 1 FROM ledger_transaction
-    WHERE number > (SELECT number FROM edge) AND number <= $2 AND sequence IS NOT NULL))
+    WHERE number > $1 AND number <= $2 AND sequence IS NOT NULL), $1) AS number)
+SELECT {COLUMNS}, ledger_transaction.number, EXISTS (SELECT 1 FROM ledger_transaction
+    WHERE number > (SELECT number FROM edge) AND number <= $2 AND sequence IS NOT NULL)
 FROM ledger_transaction
 WHERE ledger_transaction.number >= $1 AND ledger_transaction.number <= (SELECT number FROM edge)
   AND ledger_transaction.sequence IS NOT NULL AND (ledger_transaction.number = $1

@@ -43,11 +43,11 @@ static enum status take_numbered(void *context, const struct sql_row *row, struc
     memcpy(tail->hash, entry.hash, sizeof tail->hash);
     if (is_place)
         return STATUS_OK;
-    tail->more =
-        tail->customer_id != NULL && sql_integer(row, LEDGER_TRANSACTION_COLUMN_COUNT + 1) != 0;
-    if (tail->customer_id != NULL && strcmp(tail->customer_id, entry.customer_id) != 0)
+    bool of_one = tail->customer_id != NULL;
+    tail->more = of_one && sql_integer(row, LEDGER_TRANSACTION_COLUMN_COUNT + 1) != 0;
+    if (of_one && strcmp(tail->customer_id, entry.customer_id) != 0)
         return STATUS_OK;
-    bool full = ++page->count == (tail->customer_id != NULL ? tail->limit : LEDGER_PAGE);
+    bool full = ++page->count == (of_one ? tail->limit : LEDGER_PAGE);
     tail->more = tail->more || full;
     return ledger_more(page->visit(page->context, number, &entry) && !full);
 }

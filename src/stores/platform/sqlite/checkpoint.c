@@ -108,7 +108,7 @@ enum status sqlite_ledger_upkeep(struct platform_store *base, struct error *erro
     struct sqlite_store *store = sqlite_store_of(base);
     enum status status = sqlite_ready(store, error);
     int before = 0;
-    int left = 0; /* pages that a reader held back, or that have come meanwhile */
+    int left = 0; /* pages that a reader held back, and new ones */
     for (int pass = 0; pass < PASSES_MAX && status == STATUS_OK; pass++) {
         int pages;
         int copied = 0;
