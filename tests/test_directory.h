@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,4 +22,12 @@ static inline void test_directory_make(char directory[TEST_DIRECTORY_SIZE])
         perror(directory);
         abort();
     }
+}
+
+/* With all that is in it; false: it is still there. */
+static inline bool test_directory_remove(const char *directory)
+{
+    char command[TEST_DIRECTORY_SIZE + 16];
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
+    return system(command) == 0; /* NOLINT(cert-env33-c) */
 }

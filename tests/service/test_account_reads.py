@@ -138,7 +138,8 @@ def test_rounds_are_those_of_the_operator(house):
     one, two = house.customers
     told = [round for round in house.server.ask("wallet", "rounds") if round["customer"] == one.id]
     rounds, _ = house.pages("rounds", "rounds")
-    assert rounds == sorted(told, key=lambda round: round["began_at"], reverse=True) and {(round["round_id"], round["state"]) for round in rounds} == {("own 1", "settled"), ("r-0", "ended"), ("s-0", "open")}
+    assert rounds == sorted(told, key=lambda round: round["began_at"], reverse=True)
+    assert {(round["round_id"], round["state"]) for round in rounds} == {("own 1", "settled"), ("r-0", "ended"), ("s-0", "open")}
     assert house.pages("rounds", "rounds", limit=1) == (rounds, 3)
     assert house.pages("rounds", "rounds", player_id=one.player) == (rounds, 1)
     for query, ids in (({"state": "open"}, {"s-0"}), ({"state": "ended"}, {"r-0"}), ({"state": "settled"}, {"own 1"}), ({"state": "all"}, {"own 1", "r-0", "s-0"}),

@@ -92,6 +92,11 @@ class Market:
     def kill(self):
         self.demo.end(signal.SIGKILL)
 
+    def croupier(self, *words):
+        """What a command of the operator's prints."""
+        return subprocess.run([BINARY, *words, "-c", self.told["config"]], capture_output=True, text=True, check=True,
+                              env=self.demo.environment, timeout=60 * PATIENCE).stdout.strip()
+
 
 @pytest.fixture(scope="module")
 def market(tmp_path_factory):
@@ -118,10 +123,6 @@ class Customer:
         output, errors = process.communicate(timeout=120 * PATIENCE)
         assert process.returncode == exits, errors
         return output if output or not exits else errors
-
-    def operator(self, *words):
-        return subprocess.run([BINARY, *words, "-c", self.market.told["config"]], capture_output=True, text=True, check=True,
-                              env=self.market.demo.environment, timeout=60 * PATIENCE).stdout.strip()
 
     def launch(self):
         return json.loads(self.run("launch", "anubis-falls", f"{self.directory.name}", "EUR"))
@@ -261,8 +262,8 @@ def test_a_customer_that_is_killed_without_an_answer_sends_the_same_again(custom
     server.server_close()
     with open(customer.journal, "a") as journal:
         journal.write('{"id": "cut')  # and as if it had been killed while it wrote
-    other = customer.operator("customer", "add", "Other", "--cidr", "127.0.0.0/8", "--casino")
-    key = customer.operator("key", "issue", other)
+    other = customer.market.croupier("customer", "add", "Other", "--cidr", "127.0.0.0/8", "--casino")
+    key = customer.market.croupier("key", "issue", other)
     eventually(lambda: "(404" in customer.run("settle", exits=1, key=key))  # that of another customer proves nothing
     status, _, answer = customer.run("settle").partition(" ")
     assert status == "200" and json.loads(answer) == {**server.swallowed[0], "replayed": True}
@@ -325,11 +326,11 @@ def test_a_decline_is_an_answer(customer):
 def test_a_bet_and_its_win_stand_in_the_report_and_a_blocked_player_bets_no_more(customer):
     """What a page calls a bet has to be one: the operator's report counts it, and a block refuses it."""
     def moved():
-        entries = json.loads(customer.operator("wallet", "statement", player, "--json"))["entries"]
+        entries = json.loads(customer.market.croupier("wallet", "statement", player, "--json"))["entries"]
         return [(entry["operation"], entry["game_id"], entry["round_id"], entry["reference_transaction_id"]) for entry in entries]
 
     def report():
-        totals = json.loads(customer.operator("wallet", "report", "--json"))["totals"]
+        totals = json.loads(customer.market.croupier("wallet", "report", "--json"))["totals"]
         return Counter({name: sum(total[name] for total in totals) for name in (
             "stakes_minor", "wins_minor", "transfers_in_minor", "transfers_out_minor", "result_minor")})
 
@@ -342,7 +343,7 @@ def test_a_bet_and_its_win_stand_in_the_report_and_a_blocked_player_bets_no_more
     assert moved()[1:] == [("DEBIT", "anubis-falls", "round-1", None), ("CREDIT", "anubis-falls", "round-1", bet["transaction_id"])]
     assert report() - before == {"stakes_minor": 300, "wins_minor": 180, "result_minor": 120}
 
-    customer.operator("player", "block", player, "--reason", "asked for it")
+    customer.market.croupier("player", "block", player, "--reason", "asked for it")
     assert customer.run("bet", player, 100, "EUR", "anubis-falls", "round-2", exits=1).startswith("403 ")
     assert customer.run("settle") == ""
     assert json.loads(customer.run("withdraw", player, 880, "EUR").partition(" ")[2])["balance_minor"] == 0
@@ -423,12 +424,8 @@ class Killing(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def account_key(market):
-    def croupier(*words):
-        return subprocess.run([BINARY, *words, "-c", market.told["config"]], capture_output=True, text=True, check=True,
-                              env=market.demo.environment, timeout=60 * PATIENCE).stdout.strip()
-
-    house = next(one["id"] for one in json.loads(croupier("customer", "list", "--json")) if one["casino"])
-    return croupier("key", "issue", house, "--only", "account")
+    house = next(one["id"] for one in json.loads(market.croupier("customer", "list", "--json")) if one["casino"])
+    return market.croupier("key", "issue", house, "--only", "account")
 
 
 RECONCILERS = {"python": [sys.executable, EXAMPLES / "customer-python" / "reconcile.py"],
@@ -568,10 +565,6 @@ def test_a_provider_believes_a_token_and_bets(market, tmp_path):
 
 @pytest.mark.parametrize("program", [["/bin/sh", "back-office-curl/back_office.sh"], [sys.executable, "back-office-python/back_office.py"]])
 def test_a_back_office_adds_a_customer_with_a_key_and_reads_usage(market, program, tmp_path):
-    def croupier(*words):
-        return subprocess.run([BINARY, *words, "-c", market.told["config"]], capture_output=True, text=True, check=True,
-                              env=market.demo.environment, timeout=60 * PATIENCE).stdout.strip()
-
     def back_office(*words, exits=0, token=None):
         environment = dict(sanitizer_environment(), CONSOLE=market.told["operator"], TOKEN=token or own)
         done = subprocess.run([program[0], EXAMPLES / program[1], *words], capture_output=True, text=True, env=environment,
@@ -579,21 +572,21 @@ def test_a_back_office_adds_a_customer_with_a_key_and_reads_usage(market, progra
         assert done.returncode == exits and "Traceback" not in done.stderr, done
         return done.stdout if exits == 0 else done.stderr
 
-    own = croupier("operator", "token", "add", tmp_path.name[:32], "--role", "owner")
+    own = market.croupier("operator", "token", "add", tmp_path.name[:32], "--role", "owner")
     customer, key = back_office("add", f"{tmp_path.name} & Söhne", "127.0.0.0/8").split()
-    shown = json.loads(croupier("customer", "show", customer, "--json"))
+    shown = json.loads(market.croupier("customer", "show", customer, "--json"))
     assert (shown["name"], shown["cidrs"]) == (f"{tmp_path.name} & Söhne", ["127.0.0.0/8"])
-    assert [one["prefix"] for one in json.loads(croupier("key", "list", customer, "--json"))] == [key[:8]]
-    assert croupier("audit", "list", "--who", f"token {tmp_path.name[:32]}").count("POST") == 2
+    assert [one["prefix"] for one in json.loads(market.croupier("key", "list", customer, "--json"))] == [key[:8]]
+    assert market.croupier("audit", "list", "--who", f"token {tmp_path.name[:32]}").count("POST") == 2
     assert json.loads(back_office("usage", customer))["requests"] == []
     player = Customer(CUSTOMERS["python"], market, tmp_path)
     player.run("deposit", player.launch()["player_id"], 500, "EUR")
-    house = next(one["id"] for one in json.loads(croupier("customer", "list", "--json")) if one["casino"])
+    house = next(one["id"] for one in json.loads(market.croupier("customer", "list", "--json")) if one["casino"])
     assert any(row["currency"] == "EUR" for row in json.loads(back_office("usage", house))["wallet"])
     # What is refused is told, and ends it.
     assert "token_not_good" in back_office("usage", customer, exits=1, token=own[:-1])
     assert "CIDR" in back_office("add", "Nowhere", "nowhere", exits=1)
-    reader = croupier("operator", "token", "add", f"r{tmp_path.name}"[:32], "--role", "reader")
+    reader = market.croupier("operator", "token", "add", f"r{tmp_path.name}"[:32], "--role", "reader")
     assert "role_too_low" in back_office("add", "Other", "127.0.0.0/8", exits=1, token=reader)
     assert "usage: " in back_office("add", exits=2)
 
@@ -639,10 +632,6 @@ class Requests:
 
 
 def test_the_requests_of_the_http_file_go_the_whole_way(market):
-    def croupier(*words):
-        return subprocess.run([BINARY, *words, "-c", market.told["config"], "--json"], capture_output=True, text=True, check=True,
-                              env=market.demo.environment, timeout=60 * PATIENCE).stdout
-
     requests = Requests(EXAMPLES / "customer-http" / "customer.http", base=f"http://127.0.0.1:{market.port}/api/v1", key=market.told["key"])
     answers = {name: answer for name, status, answer in requests.send() if name and status == 200}
     assert list(answers) == ["event", "waited", "games", "launch", "deposit", "bet", "win", "second", "rollback", "balance"]
@@ -651,7 +640,7 @@ def test_the_requests_of_the_http_file_go_the_whole_way(market):
     assert [answers[name]["balance_minor"] for name in ("deposit", "bet", "win", "second", "rollback", "balance")] == [
         1000, 700, 880, 680, 880, 880]
     player = answers["launch"]["player_id"]
-    entries = json.loads(croupier("wallet", "statement", player))["entries"]
+    entries = json.loads(market.croupier("wallet", "statement", player, "--json"))["entries"]
     assert [(entry["operation"], entry["round_id"]) for entry in entries] == [
         ("CREDIT", None), ("DEBIT", "round-1"), ("CREDIT", "round-1"), ("DEBIT", "round-2"), ("ROLLBACK", None)]
 

@@ -10,26 +10,24 @@
 #include "sealing/secrets.h"
 #include "stores/odds.h"
 #include "stores/platform.h"
+#include "test_directory.h"
 #include "tests.h"
 
-static char directory[] = "/tmp/croupier-test-check-XXXXXX";
+static char directory[TEST_DIRECTORY_SIZE];
 static char config_path[128];
 
 static const struct command_group groups[] = {{"", "", service_commands, NULL}, {0}};
 
 static int make_directory(void **state)
 {
-    if (mkdtemp(directory) == NULL)
-        return -1;
+    test_directory_make(directory);
     (void)snprintf(config_path, sizeof config_path, "%s/c.conf", directory);
     return 0;
 }
 
 static int remove_directory(void **state)
 {
-    char command[256];
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    return system(command);
+    return test_directory_remove(directory) ? 0 : -1;
 }
 
 static void write_config(const char *server, const char *odds, const char *platform)
