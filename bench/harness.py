@@ -285,9 +285,10 @@ def interleaved(cases, rounds, seconds):
 
 
 def raw_response(port, path, headers=(), body=None):
-    """The whole response as bytes; to a POST of a body, if there is one."""
+    """The whole response as bytes; to a POST of this JSON, if it is given."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
-        lines = [f"{'GET' if body is None else 'POST'} {path} HTTP/1.1", "Host: bench", *headers, "", body or ""]
+        content = [] if body is None else ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+        lines = [f"{'POST' if content else 'GET'} {path} HTTP/1.1", "Host: bench", *headers, *content, "", body or ""]
         connection.sendall("\r\n".join(lines).encode())
         data = b""
         while b"\r\n\r\n" not in data:

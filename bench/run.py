@@ -414,8 +414,7 @@ class Bench(Grown, Waiting, Differences, Edge, Console, Account, Cores, Tails):
             player = server.players.read_text().split()[0]
             body = json.dumps({"operation": "DEBIT", "player_id": player, "transaction_id": "bare-1", "amount_minor": 100, "currency": "EUR",
                                "round_id": "r-1"})
-            bare = BareLoop(self.options.bare_loop, raw_response(server.port, path, [*headers, "Content-Type: application/json",
-                                                                                     f"Content-Length: {len(body)}"], body), self.directory)
+            bare = BareLoop(self.options.bare_loop, raw_response(server.port, path, headers, body), self.directory)
             servers.append(bare)
             for number in range(self.options.rounds):
                 for name, one in (("croupier", server), ("bare loop", bare)):
