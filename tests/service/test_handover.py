@@ -199,7 +199,7 @@ def test_a_new_process_that_cannot_serve_leaves_the_old_one_serving(served):
     assert "127.0.0.2" in served.refused_upgrade()
     served.configuration.write_text(good)
     assert served.get(EVENT_PATH, served.customer.key).status == 200 and served.process.pid == before
-    assert served.log_text().count('"not handed over; going on"') == 3
+    eventually(lambda: served.log_text().count('"not handed over; going on"') == 3)
     ended(served.upgrade())
     assert served.get(EVENT_PATH, served.customer.key).status == 200
 
