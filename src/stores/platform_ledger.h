@@ -33,6 +33,7 @@ struct ledger_fact {
     char owner_id[LEDGER_OWNER_SIZE]; /* asked for: the owner of the id, a customer or a provider */
     char transaction_id[TRANSACTION_ID_SIZE];
     bool counts_credits; /* asked for: id.standing_credits, which may else be anything */
+    bool is_reference;   /* asked for: what a request refers to, not only its own id */
     struct ledger_id id;
 };
 
@@ -81,6 +82,7 @@ struct ledger_batch {
     size_t player_count;
     struct ledger_fact facts[2 * LEDGER_BATCH_MAX]; /* ids and references */
     size_t fact_count;
+    bool assumes_new; /* only with `keys_refuse`: begin need not look for facts but references */
     struct ledger_clearing clearings[LEDGER_BATCH_MAX]; /* of the players; by begin */
     size_t clearing_count;
     struct ledger_transaction kept[LEDGER_BATCH_MAX]; /* in order of decision */
@@ -120,6 +122,7 @@ struct ledger_horizon {
 /* The verbs of an engine for the ledger: `store->ledger->begin(store, batch, error)`. */
 struct ledger_verbs {
     bool waits; /* `begin` mostly waits for a server; see `on_wait` of struct platform_store */
+    bool keys_refuse; /* `commit` refuses a used id as STATUS_CONFLICT, looked for or not */
     /* On failure nothing is left open and nothing has happened; STATUS_CONFLICT as above.
      * `standing_credits` is exact up to LEDGER_BATCH_MAX, beyond which a batch cannot bring it
      * to 0. */

@@ -18,6 +18,8 @@
 #define ATTEMPTS_MS 2000 /* no attempt begins later than this */
 #define MANY_TOGETHER 4  /* a batch of so many waits for the next requests of those it answers */
 #define WAIT_OF_BATCH 2  /* for this part of the time that the batch took */
+#define ASSUMES_LEAST 16 /* requests in a batch that does not look whether their ids are new */
+#define LOOKS_AFTER 64   /* so many batches look after one that should have */
 #define INDEX_SLOTS 1024 /* twice the look-ups of a batch; a power of two */
 
 static const uint32_t batch_bounds[LEDGER_BATCH_BUCKETS - 1] = {1, 4, 16, 64, 256};
@@ -57,7 +59,9 @@ struct ledger {
     struct checkpointer checkpointer;
     struct ledger_batch *batch;        /* the writer's */
     struct ledger_batch_player *asked; /* the reader's */
-    uint64_t seed;                     /* of the next two: clients choose ids */
+    bool unsure;    /* the writer's: a used id may have been refused for another reason */
+    unsigned looks; /* the writer's: so many of the next batches look whether ids are new */
+    uint64_t seed;  /* of the next two: clients choose ids */
     uint16_t player_index[INDEX_SLOTS];
     uint16_t fact_index[INDEX_SLOTS];
 
@@ -300,6 +304,8 @@ static void gather(struct ledger *ledger, struct ledger_job **jobs, size_t count
         jobs[i]->reference = request->reference[0] == '\0'
                                  ? SIZE_MAX
                                  : fact_of(ledger, owner, request->reference, true);
+        if (jobs[i]->reference != SIZE_MAX)
+            batch->facts[jobs[i]->reference].is_reference = true;
         if (request->operation == LEDGER_ROLLBACK)
             batch->facts[jobs[i]->reference].counts_credits = true;
     }
@@ -394,6 +400,8 @@ static void decide(struct ledger *ledger, struct ledger_job *job, int64_t now_ms
         .game = job->game,
     };
     struct wallet_decision decision = wallet_decide(&state, &job->request);
+    if (decision.verdict != WALLET_KEPT && !fact->is_reference && !fact->id.known)
+        ledger->unsure = batch->assumes_new;
     to->kind = WALLET_ANSWER_TRANSACTION;
     to->replayed = decision.verdict == WALLET_REPLAYED;
     if (decision.verdict == WALLET_REPLAYED) {
@@ -495,10 +503,11 @@ static void count_commit(struct ledger *ledger, uint64_t took_ns)
 }
 
 /* Loads and decides everything from the beginning. */
-static enum status try_batch(struct lane *lane, struct ledger_job **jobs, size_t count,
-                             bool *unknown, struct error *error)
+static enum status decide_batch(struct lane *lane, struct ledger_job **jobs, size_t count,
+                                bool *unknown, struct error *error)
 {
     struct ledger *ledger = lane->ledger;
+    ledger->unsure = false;
     gather(ledger, jobs, count);
     enum status status = lane->store->ledger->begin(lane->store, ledger->batch, error);
     if (status != STATUS_OK)
@@ -506,10 +515,30 @@ static enum status try_batch(struct lane *lane, struct ledger_job **jobs, size_t
     int64_t now_ms = clock_wall_ms();
     for (size_t i = 0; i < count; i++)
         decide(ledger, jobs[i], now_ms);
+    if (ledger->unsure)
+        ledger->batch->kept_count = 0; /* so that the commit writes nothing */
     uint64_t started_ns = clock_monotonic_ns();
     status = lane->store->ledger->commit(lane->store, ledger->batch, unknown, error);
     if (ledger->batch->kept_count > 0)
         count_commit(ledger, clock_monotonic_ns() - started_ns);
+    return status == STATUS_OK && ledger->unsure ? STATUS_CONFLICT : status;
+}
+
+/* A server's keys refuse an id that is used, so a large batch saves the look whether its ids are
+ * new: nearly all are. If one is not, the batch is decided again with that look, and the batches
+ * after it look for a while. (A small one would save little; and each refusal is in the server's
+ * log.) */
+static enum status try_batch(struct lane *lane, struct ledger_job **jobs, size_t count,
+                             bool *unknown, struct error *error)
+{
+    struct ledger *ledger = lane->ledger;
+    ledger->batch->assumes_new =
+        lane->store->ledger->keys_refuse && ledger->looks == 0 && count >= ASSUMES_LEAST;
+    enum status status = decide_batch(lane, jobs, count, unknown, error);
+    if (ledger->looks > 0)
+        ledger->looks--;
+    else if (ledger->batch->assumes_new && status == STATUS_CONFLICT)
+        ledger->looks = LOOKS_AFTER;
     return status;
 }
 
@@ -558,7 +587,8 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
         status = try_batch(lane, jobs, count, &unknown, &error);
     for (unsigned attempt = 1;
          status == STATUS_CONFLICT && may_try_again(attempt, started_ns / 1000000); attempt++) {
-        pause_after_conflict(ledger, attempt);
+        if (!ledger->batch->assumes_new)
+            pause_after_conflict(ledger, attempt);
         status = try_batch(lane, jobs, count, &unknown, &error);
     }
     answer_decided(lane); /* if the store has not waited */

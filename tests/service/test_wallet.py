@@ -161,6 +161,60 @@ def test_an_id_that_is_rolled_back_before_it_comes_is_never_applied(casino, play
     assert ask(casino, balance(player)).json()["balance_minor"] == 100
 
 
+def test_ids_that_are_assumed_to_be_new_change_no_answer(casino, player):
+    """A server's keys refuse a used id, so large batches look for ids only after one whose ids were not all new
+    (wallet/ledger.c). On the other engine they always look."""
+    others = [add_player(casino, casino.customer, ids()) for _ in range(4)]
+    bet, undone, early, large = ids(), ids(), ids(), ids()
+    connections = [casino.connect() for _ in range(64)]
+
+    def post(connection, document):
+        body = json.dumps(document)
+        connection.send(f"POST {PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {casino.customer.key}\r\n"
+                        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}")
+
+    def in_a_crowd(document):
+        """After new ids for long enough, so that they are assumed again."""
+        for last in [*[credit(player, ids(), 1) for _ in range(40)], document]:
+            for number, connection in enumerate(connections[1:]):
+                post(connection, credit(others[number % 4], ids(), 1))
+            post(connections[0], last)
+            answers = [connection.receive() for connection in connections]
+            assert {answer.status for answer in answers[1:]} == {200}
+        return answers[0]
+
+    try:
+        first = in_a_crowd(debit(player, bet, 20, round_id="r")).json()
+        assert in_a_crowd(debit(player, bet, 20, round_id="r")).json() == {**first, "replayed": True}
+        assert in_a_crowd(debit(player, bet, 21, round_id="r")).error == (409, "transaction_conflict")
+        for replayed in (None, "true"):
+            answer = in_a_crowd(debit(player, large, 10**12))
+            assert answer.error == (422, "insufficient_funds") and answer.header("Idempotent-Replayed") == replayed
+        assert in_a_crowd(rollback(player, ids(), early)).json()["status"] == "voided"
+        for replayed in (None, "true"):
+            answer = in_a_crowd(debit(player, early, 1))
+            assert answer.error == (409, "transaction_rolled_back") and answer.header("Idempotent-Replayed") == replayed
+        assert in_a_crowd(debit(player, undone, 5)).status == 200
+        undo = rollback(player, ids(), undone)
+        first_undo = in_a_crowd(undo).json()
+        assert in_a_crowd(undo).json() == {**first_undo, "replayed": True}
+        # What is refused is not kept, so no key refuses it; it must not hide the first answer.
+        casino.ask("player", "block", player)
+        assert in_a_crowd(debit(player, bet, 20, round_id="r")).json() == {**first, "replayed": True}
+        assert in_a_crowd(debit(player, ids(), 20, round_id="r")).error == (403, "player_blocked")
+        assert in_a_crowd(debit(others[0], bet, 20, round_id="r")).error == (409, "transaction_conflict")
+
+        def was_assumed():
+            assert in_a_crowd(debit(others[0], bet, 20)).error == (409, "transaction_conflict")
+            return engines.PLATFORM == "sqlite" or f"({bet}, " in casino.platform.server.log_text()
+
+        eventually(was_assumed)
+    finally:
+        for connection in connections:
+            connection.close()
+    assert casino.ask("wallet", "verify")["sound"]
+
+
 def test_what_a_request_may_say_of_money(casino):
     rich = add_player(casino, casino.customer, "large", "JPY")
     document = ask(casino, credit(rich, ids(), 10**12, currency="JPY")).json()

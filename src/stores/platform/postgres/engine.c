@@ -199,6 +199,7 @@ static enum status postgres_check_shape(struct platform_store *base, bool *compa
 
 static const struct ledger_verbs postgres_ledger = {
     .waits = true,
+    .keys_refuse = true,
     .begin = postgres_ledger_begin,
     .commit = postgres_ledger_commit,
     .recover = postgres_ledger_recover,

@@ -11,8 +11,9 @@
  *     sequence are a key as well: if two batches write the same one, whatever they locked, one of
  *     them fails.)
  *   - An id belongs to its customer, and so is shared by players. Its key decides: if another batch
- *     has committed the same id, or its rollback, since begin, this batch fails and is decided
- *     again. Keys are inserted in order, so that two batches do not wait for each other.
+ *     has committed the same id, or its rollback, since begin (or ever, where begin does not look
+ *     for it), this batch fails and is decided again. Keys are inserted in order, so that two
+ *     batches do not wait for each other.
  *   - The clearing accounts are shared by a customer's players. A batch locks their rows last and
  *     briefly, in order, and adds to them; their limit is the table's. A batch that meets the limit
  *     is decided again with the rows locked from its start, so that it decides on the exact

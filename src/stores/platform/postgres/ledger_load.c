@@ -184,7 +184,7 @@ static void list_facts(struct loading *loading)
         const struct cached_owner *owner =
             fact_cache_find(&loading->store->ledger.owners, fact->owner_id);
         fact->id = (struct ledger_id){0};
-        if (owner == NULL)
+        if (owner == NULL || (loading->batch->assumes_new && !fact->is_reference))
             continue;
         loading->asked[loading->asked_count++] = fact;
         ARRAYS_ADD(&loading->ids, SQL_INTEGER(owner->number), SQL_STRING(fact->transaction_id),
@@ -294,7 +294,7 @@ static enum status load(struct loading *loading, bool begun, struct error *error
         {texts->declines_of_players, numbers, on_declined, false},
         {texts->blocks_of_players, arrays_bind(&loading->names, 3), on_block, false},
         {texts->clearings_of_customers, clearings, on_clearing, false},
-        {texts->facts, arrays_bind(&loading->ids, 3), on_fact, false},
+        {texts->facts, arrays_bind(&loading->ids, 3), on_fact, loading->asked_count == 0},
         {texts->take_numbers, NULL, on_numbers, false},
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
