@@ -102,7 +102,8 @@ enum status account_ahead(const struct account_call *call, const char *name, con
 {
     *time_ms = 0;
     if (text[0] == '\0' ||
-        (clock_parse_rfc3339(text_of(text), time_ms) == STATUS_OK && *time_ms > call->now_ms))
+        (strlen(text) > CLOCK_DAY_SIZE && /* a date alone would be its first moment, in UTC */
+         clock_parse_rfc3339(text_of(text), time_ms) == STATUS_OK && *time_ms > call->now_ms))
         return STATUS_OK;
     return error_invalid(error, "%s: " ACCOUNT_AHEAD, name);
 }

@@ -80,7 +80,8 @@ static bool read_areas(struct text value, void *out)
 }
 
 static const struct strict_json_field fields[] = {
-    ACCOUNT_MEMBER(only, true, NULL, read_areas, "must be a list of areas that this key may issue"),
+    ACCOUNT_MEMBER(only, true, NULL, read_areas,
+                   "must be a list of areas that the operator lets this key issue"),
     ACCOUNT_MEMBER(label, false, NULL, NULL, "must be 1 to 64 bytes of text"),
     ACCOUNT_MEMBER(expires_at, false, NULL, NULL, ACCOUNT_AHEAD),
 };

@@ -182,9 +182,9 @@ static bool read_time(struct text text, int64_t *day_ms)
 
 enum status clock_parse_rfc3339(struct text text, int64_t *wall_ms)
 {
-    int64_t day_ms = 0;
+    int64_t time_ms = 0; /* first of the day */
     if (!has_form(text, "0000-00-00") ||
-        (text.size > 10 && !read_time(text_from(text, 10), &day_ms)))
+        (text.size > 10 && !read_time(text_from(text, 10), &time_ms)))
         return STATUS_INVALID;
     int day = number_at(text.at + 8, 2);
     struct tm date = {.tm_year = number_at(text.at, 4) - 1900,
@@ -192,10 +192,11 @@ enum status clock_parse_rfc3339(struct text text, int64_t *wall_ms)
                       .tm_mday = day};
     if (date.tm_year < 70 || date.tm_mon < 0 || date.tm_mon > 11 || day < 1)
         return STATUS_INVALID;
-    int64_t seconds = (int64_t)timegm(&date);
-    if (date.tm_mday != day) /* 31 April and the like were carried into the next month */
+    time_ms += (int64_t)timegm(&date) * 1000;
+    if (date.tm_mday != day || /* 31 April and the like were carried into the next month */
+        time_ms > CLOCK_MAX_MS)
         return STATUS_INVALID;
-    *wall_ms = seconds * 1000 + day_ms;
+    *wall_ms = time_ms;
     return STATUS_OK;
 }
 

@@ -43,7 +43,10 @@ void clock_format_rfc3339(int64_t wall_ms, char out[CLOCK_TEXT_SIZE]);
 /* "Sat, 21 Nov 2026 04:53:17 GMT" (IMF-fixdate, RFC 9110 section 5.6.7). */
 void clock_format_http(int64_t wall_ms, char out[CLOCK_TEXT_SIZE]);
 
-/* Reads RFC 3339 ("2026-11-21T04:53:17Z", an offset, a fraction), or a bare date (midnight UTC). */
+#define CLOCK_MAX_MS 253402300799999 /* the end of the year 9999, in UTC */
+
+/* Reads RFC 3339 ("2026-11-21T04:53:17Z", an offset, a fraction), or a bare date (midnight UTC), up
+ * to CLOCK_MAX_MS. */
 MUST_CHECK enum status clock_parse_rfc3339(struct text text, int64_t *wall_ms);
 
 /* Days (UTC) since 1970-01-01, and "2026-11-21" for one. */

@@ -3,8 +3,6 @@
 
 #include "base/clock.h"
 
-#define TIME_MAX_MS 253402300799999 /* the end of the year 9999 */
-
 /* "90d" in milliseconds. */
 static bool parse_duration(struct text text, int64_t *duration_ms)
 {
@@ -15,7 +13,7 @@ static bool parse_duration(struct text text, int64_t *duration_ms)
         text.size == 0 ? NULL : memchr(units, text.at[text.size - 1], sizeof units - 1);
     if (unit == NULL ||
         text_to_u64((struct text){text.at, text.size - 1},
-                    TIME_MAX_MS / 1000 / seconds[unit - units], &number) != STATUS_OK)
+                    CLOCK_MAX_MS / 1000 / seconds[unit - units], &number) != STATUS_OK)
         return false;
     *duration_ms = (int64_t)(number * seconds[unit - units] * 1000);
     return true;
@@ -45,7 +43,7 @@ enum status time_parse_ahead(struct text text, int64_t now_ms, int64_t *time_ms,
     enum status status = parse(text, now_ms, 1, &parsed_ms, error);
     if (status != STATUS_OK)
         return status;
-    if (parsed_ms <= now_ms || parsed_ms > TIME_MAX_MS)
+    if (parsed_ms <= now_ms || parsed_ms > CLOCK_MAX_MS)
         return error_invalid(error, "'%.*s' is not in the future%s", TEXT_SHOWN(text),
                              parsed_ms > now_ms ? " of this calendar" : "");
     *time_ms = parsed_ms;

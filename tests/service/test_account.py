@@ -157,10 +157,12 @@ AHEAD = "must be a time in the future, as 2027-01-31T18:00:00Z."
     ({"reference": "x", "blocked": "yes"}, "The field blocked must be true or false."),
     ({"reference": "x", "blocked": True, "until": "2001-01-01"}, "The field until " + AHEAD),
     ({"reference": "x", "blocked": True, "until": "90d"}, "The field until " + AHEAD),
+    ({"reference": "x", "blocked": True, "until": "2099-01-31"}, "The field until " + AHEAD),  # at which time, and whose?
+    ({"reference": "x", "blocked": True, "until": "9999-12-31T23:59:59-05:00"}, "The field until " + AHEAD),  # the year 10000
     ({"reference": "x", "blocked": True, "reason": "x" * 201}, "The field reason must be 1 to 200 bytes of text."),
     ({"reference": "x", "blocked": True, "reason": " "}, "The field reason must not be empty."),
     ({"reference": "x", "blocked": True, "early": True}, "The field early is only for taking a block away."),
-    ({"reference": "x", "blocked": False, "until": "2099-01-01"}, "The field until is only for blocking."),
+    ({"reference": "x", "blocked": False, "until": "2099-01-01T00:00:00Z"}, "The field until is only for blocking."),
     (b'{"reference": "x", "reference": "x", "blocked": true}', "The body must be a JSON object that has no field twice."),
     (b"[]", "The body must be a JSON object that has no field twice."),
 ])
@@ -170,11 +172,12 @@ def test_a_wrong_block_is_named(house, body, message):
 
 
 @pytest.mark.parametrize("body, message", [
-    ({}, "The field only is missing."), ({"only": []}, "The field only must be a list of areas that this key may issue."),
-    *(({"only": only}, "The field only must be a list of areas that this key may issue.")
+    ({}, "The field only is missing."), ({"only": []}, "The field only must be a list of areas that the operator lets this key issue."),
+    *(({"only": only}, "The field only must be a list of areas that the operator lets this key issue.")
       for only in ("sports", ["sports,casino"], [" sports"], ["account"], ["manage"], ["money"], [1], ["sports", "sports"], None)),
     ({"only": ["sports"], "label": "x" * 65}, "The field label must be 1 to 64 bytes of text."),
     ({"only": ["sports"], "expires_at": "2001-01-01T00:00:00Z"}, "The field expires_at " + AHEAD),
+    ({"only": ["sports"], "expires_at": "9999-12-31T23:59:59-05:00"}, "The field expires_at " + AHEAD),
 ])
 def test_a_wrong_key_is_named(house, body, message):
     refused = house.make(**body)
