@@ -96,6 +96,7 @@ def test_a_transaction_says_what_became_of_it(house):
     assert fate("broke", "outcome", "rolled_back") == ("insufficient_funds", False)
     assert fate("void", "outcome", "reference_transaction_id") == ("voided", "never")
     assert fate("never", "rolled_back", "rolled_back_by") == (True, "void")
+    assert "operation" not in house.ask("transactions", id="never").json()
     assert fate("b-0", "kind", "round_ended", "provider", provider="acme") == ("promo", True, "acme")
     assert house.ask("transactions", id="in").json()["amount_minor"] == 10000
     assert house.ask("transactions", two, id="in").json()["amount_minor"] == 10001
