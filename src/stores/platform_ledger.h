@@ -33,7 +33,7 @@ struct ledger_fact {
     char owner_id[LEDGER_OWNER_SIZE]; /* asked for: the owner of the id, a customer or a provider */
     char transaction_id[TRANSACTION_ID_SIZE];
     bool counts_credits; /* asked for: id.standing_credits, which may else be anything */
-    bool is_reference;   /* asked for: what a request refers to, not only its own id */
+    bool is_reference;   /* asked for: a request refers to it; else it is the id of one */
     struct ledger_id id;
 };
 
