@@ -585,8 +585,10 @@ static void write_batch(struct lane *lane, struct ledger_job **jobs, size_t coun
     enum status status = find_sessions(lane->store, jobs, count, &error);
     if (status == STATUS_OK)
         status = try_batch(lane, jobs, count, &unknown, &error);
-    if (status == STATUS_CONFLICT && ledger->batch->assumes_new)
+    if (status == STATUS_CONFLICT && ledger->batch->assumes_new) {
+        add(ledger, &ledger->facts.conflicts, 1);
         status = try_batch(lane, jobs, count, &unknown, &error); /* with a look */
+    }
     for (unsigned attempt = 1;
          status == STATUS_CONFLICT && may_try_again(attempt, started_ns / 1000000); attempt++) {
         pause_after_conflict(ledger, attempt);

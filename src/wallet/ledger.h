@@ -105,7 +105,7 @@ struct ledger_facts {
     uint64_t commits[LEDGER_COMMIT_BUCKETS];
     uint64_t commit_ns; /* in all */
     uint64_t reopened;
-    uint64_t conflicts;              /* batches begun again after a conflict with another writer */
+    uint64_t conflicts;              /* batches begun again: see docs/metrics.md */
     uint64_t depth;                  /* waiting now, BALANCEs too */
     struct ledger_index_facts index; /* as of the last batch; zeros where the store has none */
 };
