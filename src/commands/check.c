@@ -13,7 +13,7 @@
 #include "http/http.h"
 #include "http/tls.h"
 #include "launch/outgoing.h"
-#include "sealing/provider_secret.h"
+#include "operator/providers.h"
 #include "stores/configured.h"
 #include "stores/odds_read.h"
 #include "stores/platform_ledger.h"
@@ -259,25 +259,6 @@ static struct platform_store *check_platform(struct report *report, const struct
     return platform;
 }
 
-struct unsealing {
-    const struct secrets *secrets;
-    char failed[PROVIDER_ID_SIZE]; /* the first provider whose secret does not open; "": none */
-};
-
-static bool unseal(void *context, const void *visited)
-{
-    const struct provider_record *record = visited;
-    struct unsealing *unsealing = context;
-    for (size_t i = 0; i < PROVIDER_SECRETS_MAX && record->secrets[i].size > 0; i++) {
-        struct buffer plain = {0};
-        if (unsealing->failed[0] == '\0' &&
-            provider_secret_unseal(unsealing->secrets, record, i, &plain) != STATUS_OK)
-            memcpy(unsealing->failed, record->id, sizeof unsealing->failed);
-        buffer_wipe(&plain);
-    }
-    return true;
-}
-
 /* `platform` may be NULL: then the key is not tried. */
 static void check_secrets(struct report *report, const struct config *config,
                           struct platform_store *platform)
@@ -285,16 +266,10 @@ static void check_secrets(struct report *report, const struct config *config,
     struct error error = {0};
     struct secrets *secrets = NULL;
     enum status status = secrets_open_key(&secrets, config->secrets_key_file, &error);
-    if (status == STATUS_OK && platform != NULL) {
-        struct unsealing unsealing = {.secrets = secrets};
-        /* Does it open what is stored? A store that fails says nothing of the key. */
-        if (platform_list(platform, &provider_table, NULL, unseal, &unsealing, &error) ==
-                STATUS_OK &&
-            unsealing.failed[0] != '\0')
-            status = error_set(&error, STATUS_MALFORMED,
-                               "%s is not the key that the secret of provider %s was stored under",
-                               config->secrets_key_file, unsealing.failed);
-    }
+    /* A store that fails says nothing of the key. */
+    if (status == STATUS_OK && platform != NULL &&
+        providers_try_key(platform, secrets, config->secrets_key_file, &error) == STATUS_CONFLICT)
+        status = STATUS_CONFLICT;
     report_check(report, "secrets key", status == STATUS_OK,
                  status == STATUS_INVALID
                      ? "change the file as the message says, and keep what is in it"

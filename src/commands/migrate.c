@@ -32,7 +32,7 @@ static bool make_secrets_key(const struct command_line *line, size_t providers)
     else
         command_require(line, secrets_make_key(path, &made, command_error(line)));
     if (made)
-        command_note(line, "%s is made: the key of stored secrets; back it up", path);
+        command_note(line, "%s is made: the secrets key of all instances; back it up", path);
     return made;
 }
 

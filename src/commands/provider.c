@@ -57,6 +57,9 @@ static struct provider_sealing read_sealing(const struct command_line *line, con
                             "read it on the command line");
     sealing.secret = read_secret(line);
     sealing.secrets = open_secrets(line);
+    command_require(line,
+                    providers_try_key(command_platform(line), sealing.secrets,
+                                      command_config(line)->secrets_key_file, command_error(line)));
     return sealing;
 }
 

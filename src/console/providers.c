@@ -69,6 +69,9 @@ static enum status take_secret(struct console_call *call, bool alone, struct sec
     enum status status = read_secret(call, alone, secret, error);
     if (status == STATUS_OK)
         status = open_key(call, &secret->secrets, error);
+    if (status == STATUS_OK)
+        status =
+            providers_try_key(call->store, secret->secrets, call->config->secrets_key_file, error);
     secret->sealing = (struct provider_sealing){
         .secrets = secret->secrets, .secret = buffer_text(&secret->plain), .now_ms = call->now_ms};
     return status;

@@ -75,7 +75,7 @@ bool games_table_add_provider(void *context, const void *object)
     provider->record = *record;
     if (!unseal_all(table, provider))
         log_event(table->log, LOG_ERROR,
-                  "a provider's secret was stored under another key; set it again",
+                  "a provider's secret was stored under another key; copy the right key file",
                   LOG_STRING("provider", record->id));
     table->providers = grow(table->providers, table->provider_count, &table->provider_room,
                             sizeof(struct games_provider *));

@@ -130,6 +130,41 @@ enum status provider_retire_secret(const void *context, void *record, struct err
     return provider_secret_retire(record, context, error);
 }
 
+/* ---- the key that secrets are sealed with ---------------------------------------------------- */
+
+struct unsealing {
+    const struct secrets *secrets;
+    char failed[PROVIDER_ID_SIZE]; /* a provider whose secret does not open; "": none */
+};
+
+static bool unseal(void *context, const void *visited)
+{
+    const struct provider_record *record = visited;
+    struct unsealing *unsealing = context;
+    for (size_t i = 0; record->enabled && i < PROVIDER_SECRETS_MAX && record->secrets[i].size > 0;
+         i++) {
+        struct buffer plain = {0};
+        if (provider_secret_unseal(unsealing->secrets, record, i, &plain) != STATUS_OK)
+            memcpy(unsealing->failed, record->id, sizeof unsealing->failed);
+        buffer_wipe(&plain);
+    }
+    return true;
+}
+
+/* Disabled providers do not count: so after a loss of the key they can be set again one by one. */
+enum status providers_try_key(struct platform_store *store, const struct secrets *secrets,
+                              const char *key_file, struct error *error)
+{
+    struct unsealing unsealing = {.secrets = secrets};
+    enum status status = platform_list(store, &provider_table, NULL, unseal, &unsealing, error);
+    if (unsealing.failed[0] == '\0')
+        return status;
+    return error_conflict(error,
+                          "%s is not the key that the secret of provider %s was stored under; "
+                          "copy the right file from another instance or a backup",
+                          key_file, unsealing.failed);
+}
+
 /* ---- the store ------------------------------------------------------------------------------- */
 
 static void begin(void *record, int64_t now_ms)

@@ -21,6 +21,12 @@ resource_editor provider_seal;          /* in place of the newest; the context i
 resource_editor provider_add_secret;    /* or beside it, for an overlap, likewise */
 resource_editor provider_retire_secret; /* the context is the secret's name, a string */
 
+/* Does the key open every secret of the enabled providers? Ask before another is sealed with it: no
+ * instance could open both. STATUS_CONFLICT: no; the text names the file and a provider. */
+MUST_CHECK enum status providers_try_key(struct platform_store *store,
+                                         const struct secrets *secrets, const char *key_file,
+                                         struct error *error);
+
 /* The secrets, without what is secret: an array of {kid, signs, added_at}. */
 void provider_write_secrets(struct json_writer *json, const char *name,
                             const struct provider_record *provider);

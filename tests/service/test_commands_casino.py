@@ -63,6 +63,30 @@ def test_a_key_that_secrets_are_stored_under_is_not_replaced_unasked(platform):
     platform.run("check")
 
 
+def test_a_secret_is_not_stored_under_a_key_that_does_not_open_the_others(platform):
+    key = platform.configuration.parent / "secrets.key"
+    adding = ["provider", "add", "bravo", "--name", "B", "--launch-url", "https://b.example/", "--secret", "-"]
+    add_provider(platform)
+    kept = key.read_bytes()
+    key.write_bytes(bytes(32))
+    for arguments in (adding, ["provider", "set", "acme", "--secret", "-"], ["provider", "secret", "add", "acme"]):
+        said = refused(platform, *arguments, input=SECRET)
+        assert f"{key} is not the key that the secret of provider acme was stored under; copy the right file" in said
+    platform.run("provider", "set", "acme", "--name", "Acme 2")
+    key.write_bytes(kept)
+    platform.run(*adding, input=SECRET)
+    platform.run("check")
+    # The way that operations.md gives after a loss of the key.
+    key.unlink()
+    assert "the secrets key of all instances" in platform.run("migrate", "--new-secrets-key").errors
+    for one in ("acme", "bravo"):
+        platform.run("provider", "disable", one)
+    for one in ("acme", "bravo"):
+        platform.run("provider", "set", one, "--secret", "-", input=SECRET)
+        platform.run("provider", "enable", one)
+    platform.run("check")
+
+
 def test_a_provider_is_added_shown_changed_and_disabled(platform):
     added = add_provider(platform, "acme", "--return-url", "https://back.example/")
     assert added == {"id": "acme", "name": "Acme", "launch_url": "https://acme.example/play",

@@ -1144,6 +1144,16 @@ def test_a_provider_is_added_with_a_secret_that_is_shown_once(house, owner):
     owner.change("DELETE", "providers/oasis/secrets/first")
     assert [kid for kid, _ in secrets_of(owner, "oasis")] == [names[0][0]]
     assert code(owner.ask("DELETE", "/admin/v1/providers/oasis/secrets/first", None, SAME)) == (404, "unknown_record")
+    key = house.directory / "secrets.key"
+    kept = key.read_bytes()
+    try:
+        key.write_bytes(bytes(32))
+        for path, body in (("providers", {"id": "late", "name": "Late", "launch_url": "https://late.example/"}),
+                           ("providers/oasis/secrets", {})):
+            refused = owner.ask("POST", f"/admin/v1/{path}", body)
+            assert code(refused) == (409, "conflict") and "is not the key that the secret of provider" in refused.body.decode()
+    finally:
+        key.write_bytes(kept)
     rows = house.run("audit", "list", "--json").text
     shown = json.dumps([owner.get("audit"), owner.get("providers")]) + rows + house.log_text()
     assert "POST providers" in rows
