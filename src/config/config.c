@@ -480,13 +480,20 @@ static bool needs_restart(const struct setting *setting, const char *before, con
     return strcmp(before, after) != 0;
 }
 
+/* A store's address with the password of its file, so that another password is a change. */
+static const char *value_in_force(const struct config *config, size_t setting)
+{
+    return strcmp(settings[setting].about.key, "store") == 0
+               ? *(char *const *)((const char *)config + settings[setting].offset)
+               : snapshot_of(config)->values[setting];
+}
+
 void config_list_restart_needed(const struct config *before, const struct config *after,
                                 struct buffer *out)
 {
     size_t start = out->size;
     for (size_t i = 0; i < setting_count; i++)
-        if (needs_restart(&settings[i], snapshot_of(before)->values[i],
-                          snapshot_of(after)->values[i]))
+        if (needs_restart(&settings[i], value_in_force(before, i), value_in_force(after, i)))
             buffer_append_format(out, "%s%s.%s", out->size > start ? ", " : "",
                                  settings[i].about.section, settings[i].about.key);
 }

@@ -114,7 +114,8 @@ bool config_is_empty(const struct config *config);
 
 /* The settings that differ and cannot change while running, comma-separated, into `out` ("" when
  * there is none). SIGHUP reports them, because they need a restart. Both of HTTPS are among them
- * when it would be turned on or off, not when it would have another certificate. */
+ * when it would be turned on or off, not when it would have another certificate. Another password
+ * in a password_file is a change of the store. */
 void config_list_restart_needed(const struct config *before, const struct config *after,
                                 struct buffer *out);
 

@@ -641,6 +641,29 @@ TEST_WITH(a_password_comes_from_a_file_and_is_never_shown, NULL, remove_password
     }
 }
 
+TEST_WITH(a_password_that_changed_in_its_file_needs_a_restart_of_the_store, NULL, remove_password)
+{
+    static const char *const stores[][2] = {{"odds", "redis://u@cache"},
+                                            {"platform", "postgresql://u@db/d"}};
+    for (size_t i = 0; i < sizeof stores / sizeof stores[0]; i++) {
+        struct buffer out = {0};
+        const char *text = with_password_file(stores[i][0], stores[i][1]);
+        write_password("before\n");
+        const struct config *before = load_text(text);
+        const struct config *same = load_text(text);
+        write_password("after\n");
+        const struct config *after = load_text(text);
+        config_list_restart_needed(before, same, &out);
+        assert_int_equal(out.size, 0);
+        config_list_restart_needed(before, after, &out);
+        assert_string_equal(buffer_string(&out), i == 0 ? "odds.store" : "platform.store");
+        buffer_free(&out);
+        config_release(&before);
+        config_release(&same);
+        config_release(&after);
+    }
+}
+
 TEST_WITH(a_password_file_is_refused_with_its_reason, NULL, remove_password)
 {
     static const char uri[] = "redis://cache";
