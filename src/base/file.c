@@ -79,12 +79,10 @@ enum status file_read_secret(const char *path, size_t most, struct buffer *out, 
     if (reason == 0 && !S_ISREG(facts.st_mode))
         status = error_invalid(error, "%s: is not a regular file", path);
     else if (reason == 0 && !is_secret(&facts))
-        status =
-            error_invalid(error,
-                          "%s: others than its owner may use it (mode %04o, user %u, group %u); "
-                          "run: chmod 600 %s",
-                          path, (unsigned)(facts.st_mode & 07777), (unsigned)facts.st_uid,
-                          (unsigned)facts.st_gid, path);
+        status = error_invalid(
+            error, "%s: others may use it (mode %04o, user %u, group %u); run: chmod %s %s", path,
+            (unsigned)(facts.st_mode & 07777), (unsigned)facts.st_uid, (unsigned)facts.st_gid,
+            facts.st_uid == 0 && facts.st_gid != 0 ? "640" : "600", path);
     else if (reason == 0)
         reason = read_all(descriptor, most, out);
     if (reason != 0)

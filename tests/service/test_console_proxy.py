@@ -212,7 +212,7 @@ def test_it_comes_with_no_cookie_and_no_token(team):
     ({"header": USER, "proxies": "0.0.0.0/0"}, "would trust every client"),
     ({"header": "X Forwarded"}, "printable ASCII characters without spaces"),
     ({"secret_file": "short"}, "is not one line of 16 to 1024 bytes"),
-    ({"secret_file": "open"}, "others than its owner may use it"),
+    ({"secret_file": "open"}, "others may use it"),
 ], ids=["loopback", "loopback-6", "everybody", "name", "short", "open"])
 def test_a_configuration_that_would_let_others_in_is_refused(make_service, tmp_path, settings, words):
     for name, text, mode in (("short", "0123456789abcde\n", 0o600), ("open", SECRET, 0o644)):

@@ -685,7 +685,7 @@ TEST_WITH(a_password_file_is_refused_with_its_reason, NULL, remove_password)
     }
     write_password("hush\n");
     assert_int_equal(chmod(password_path, 0644), 0);
-    expect_refusal(with_password_file("odds", uri), "others than its owner may use it");
+    expect_refusal(with_password_file("odds", uri), "others may use it");
     assert_int_equal(unlink(password_path), 0);
     expect_refusal(with_password_file("odds", uri), "password: cannot be read by user");
     write_password("");
