@@ -22,6 +22,7 @@ static bool count_provider(void *context, const void *record)
 static bool make_secrets_key(const struct command_line *line, size_t providers)
 {
     const char *path = command_config(line)->secrets_key_file;
+    struct error *error = command_error(line);
     bool made = false;
     if (providers > 0 && access(path, F_OK) != 0 && errno == ENOENT &&
         command_option(line, "new-secrets-key") == NULL)
@@ -29,8 +30,8 @@ static bool make_secrets_key(const struct command_line *line, size_t providers)
                      "%s is not there, but secrets are stored under it: copy it from another "
                      "instance or a backup. Only if it is lost for good: --new-secrets-key",
                      path);
-    else
-        command_require(line, secrets_make_key(path, &made, command_error(line)));
+    else if (secrets_make_key(path, &made, error) != STATUS_OK)
+        command_refuse(line, "the store is ready, but not the secrets key: %s", error->text);
     if (made)
         command_note(line, "%s is made: the secrets key of all instances; back it up", path);
     return made;

@@ -1,13 +1,15 @@
 """croupier platform copy, croupier odds copy: moving house, and back, with nothing missing."""
 
 import json
+import re
 import shutil
 import sqlite3
 
 import pytest
 
 import engines
-from croupier import Service, match_odds, row
+from croupier import ROOT, Service, match_odds, row
+from servers import Postgres
 from wallet_model import Provider, add_games, add_player, balance, credit, debit, launch, rollback, send
 
 pytestmark = pytest.mark.threadless
@@ -165,6 +167,25 @@ def test_a_platform_store_moves_to_postgresql_and_back(house, make_service, tmp_
     returned = copy_of(house, make_service, back)
     assert everything(returned) == everything(service)
     returned.run("wallet", "verify")
+
+
+@pytest.mark.only("sqlite")
+@pytest.mark.takes("postgresql")
+def test_a_copy_as_the_service_s_role_goes_into_tables_that_the_owner_made(house, make_service, tmp_path):
+    rights = re.search(r"```sql\n(-- the rights.*?)```", (ROOT / "docs" / "postgresql.md").read_text(), re.S).group(1)
+    with Postgres(tcp=True) as server:
+        database = server.create_database()
+        server.sql("CREATE ROLE croupier LOGIN")
+        as_service = server.uri_of(database, tcp=True, user="croupier")
+        moving = ("platform", "copy", house.settings[("platform", "store")], as_service)
+        assert "this user may not do that; see docs/postgresql.md" in house.run(*moving, status=1).errors
+        owner = make_service({"platform.store": server.uri_of(database, tcp=True)}, stores=False)
+        # The owner's machine may have no directory for the key, which the service has.
+        owner.configure({"casino.secrets_key_file": f"{tmp_path}/nowhere/secrets.key"})
+        said = owner.run("migrate", status=1).errors
+        assert "the store is ready, but not the secrets key: " in said and "nowhere/secrets.key" in said
+        server.sql(rights + "GRANT INSERT, UPDATE ON console_operator, operator_credential, conduct_fact TO croupier", database)
+        assert house.ask(*moving) == COUNTS
 
 
 def test_a_copy_goes_only_into_an_empty_store(house, tmp_path):

@@ -341,6 +341,9 @@ def test_a_right_that_is_missing_degrades_health_and_fails_the_check(dealing):
         redis.call("ACL", "SETUSER", "default", "+getrange", "-zadd")
         assert service.get("/api/v1/health").status == 200, "odds are served"
         assert "'zadd' command" in service.run("check", status=1).stdout.decode()
+        redis.call("ACL", "SETUSER", "default", "+zadd", "-scan")  # which only copies need
+        said = service.run("odds", "copy", "configured", f"embedded:{service.directory}/copy", status=1).errors
+        assert "'scan' command" in said and "; rights: docs/operations.md" in said
     finally:
         redis.call("ACL", "SETUSER", "default", "+@all")
 

@@ -149,7 +149,8 @@ enum status redis_error_of_reply(const struct redis_reply *reply, const char *wh
         if (strncmp(text, meanings[i].start, strlen(meanings[i].start)) == 0)
             status = meanings[i].status;
     if (may_be_shown(text))
-        return error_set(error, status, "%s: %.200s", what, text);
+        return error_set(error, status, "%s: %.200s%s", what, text,
+                         redis_reply_is_refusal(reply) ? "; rights: docs/operations.md" : "");
     int size = (int)strcspn(text, " ");
     return error_set(error, status, "%s: unexpected answer %.*s", what, size < 32 ? size : 32,
                      text);
