@@ -40,7 +40,9 @@ static enum status read_value(struct odds_store *store, enum sport sport,
     if (status != STATUS_OK)
         return error_set(error, status, "%s %s%s cannot be read: %s", sport_key(sport),
                          event == NULL ? "catalog" : "event ", event == NULL ? "" : event->digits,
-                         status_name(status));
+                         status == STATUS_MALFORMED
+                             ? "its value is of another type, larger than 32 MiB, or damaged"
+                             : status_name(status));
     *value = read.value;
     return STATUS_OK;
 }

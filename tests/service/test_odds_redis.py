@@ -348,6 +348,17 @@ def test_a_right_that_is_missing_degrades_health_and_fails_the_check(dealing):
         redis.call("ACL", "SETUSER", "default", "+@all")
 
 
+def test_a_catalog_of_another_type_fails_its_sport_alone(dealing):
+    service = dealing()
+    redis = service.odds.server
+    redis.call("DEL", "catalog:cricket"), redis.call("LPUSH", "catalog:cricket", "x")
+    eventually(lambda: service.get(event_path(1), key=service.customer.key).status == 502)
+    assert service.get("/api/v1/health").status == 200, "no right is missing, and the other sports are served"
+    service.run("check", status=0)
+    said = service.run("odds", "copy", "configured", f"embedded:{service.directory}/copy", status=1).errors
+    assert "cricket catalog cannot be read: its value is of another type" in said
+
+
 class Writer(threading.Thread):
     """Sets 1, 2, 3 … and knows which it has been told is stored, and when."""
 

@@ -44,7 +44,8 @@ static void on_reply(struct redis_call *call, unsigned index, const struct redis
     const struct asked *ask = &asked[index];
     char what[64];
     bool refused = redis_reply_is_refusal(reply);
-    if (call->redirected) /* the right was there */
+    /* The right was there. WRONGTYPE is about one sport's key, which its requests report. */
+    if (call->redirected || text_starts_with(reply->text, TEXT("WRONGTYPE ")))
         return;
     /* Writing may be refused for a time, which is no missing right. */
     if (reply->type != REDIS_ERROR || rights->refused || !(refused || index < ASKED_TO_READ) ||
