@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 
@@ -14,7 +15,7 @@ import pytest
 
 import engines
 from servers import Stopwatch
-from croupier import PATIENCE, ROOT, eventually
+from croupier import BINARY, PATIENCE, ROOT, eventually
 from servers import PgBouncer, Postgres
 from wallet_model import add_games, add_player, balance, credit, send
 
@@ -337,6 +338,30 @@ def test_a_standby_is_refused_and_taken_when_it_was_promoted(make_service, tmp_p
         service.stop()
     finally:
         standby.remove()
+
+
+def test_a_migrate_that_was_killed_or_cancelled_holds_nothing_up(guarded):
+    server, database = guarded.platform.server, guarded.platform.server.create_database()
+    guarded.configure({"platform.store": f"postgresql://postgres:{ESCAPED}@{guarded.platform.where}/{database}"})
+    waits = ("SELECT pid FROM pg_stat_activity WHERE application_name = 'croupier' AND wait_event_type = 'Lock'"
+             f" AND datname = '{database}'")
+    command = [str(BINARY), "migrate", "--backed-up", "-c", str(guarded.configuration)]
+    with server.session(server.uri_of(database)) as other:
+        other.stdin.write("BEGIN; SELECT 1 FROM pg_advisory_xact_lock(1668445552, hashtext('public'));\n")
+        other.stdin.flush()
+        assert other.stdout.readline() == "1\n"
+        for end in ("killed", "cancelled"):
+            migrate = subprocess.Popen(command, env=guarded.environment, cwd=guarded.directory, stderr=subprocess.PIPE, text=True)
+            process = eventually(lambda: server.sql(waits))
+            watch = Stopwatch()
+            if end == "killed":
+                migrate.kill()
+            else:
+                server.sql(f"SELECT pg_cancel_backend({process})")
+            assert "or was cancelled" in migrate.communicate()[1] or end == "killed"
+            eventually(lambda: server.sql(waits) == "")
+            assert watch.elapsed() < 45 * PATIENCE  # not the minute that migrate waits for a lock, beside busy processes either
+        other.stdin.close()
 
 
 @pytest.mark.long(9)

@@ -118,7 +118,7 @@ static const struct failure_rule {
      "the server's disk is full and nothing was changed; free some space and try again"},
     {"53", STATUS_UNAVAILABLE, HANG_UP, "the server has run out of something"},
     {"55P03", STATUS_TIMEOUT, PLAIN, "others kept it locked for too long; try again"},
-    {"57014", STATUS_TIMEOUT, PLAIN, "did not finish in time; try again"},
+    {"57014", STATUS_TIMEOUT, PLAIN, "did not finish in time, or was cancelled; try again"},
     {"57", STATUS_UNAVAILABLE, HANG_UP, "the server ended the connection"},
     {"08", STATUS_UNAVAILABLE, HANG_UP, "the connection broke"},
     {"08P01", STATUS_INTERNAL, HANG_UP, "unexpected"},
