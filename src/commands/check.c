@@ -220,6 +220,9 @@ static void check_odds(struct report *report, const struct config *config)
         report_check(report, "odds mode", FINE, NULL, "%s",
                      asks ? "asking: the server reports no changes, so each request asks it"
                           : "tracking: the server reports changes");
+    if (status == STATUS_OK && store.path == NULL && error.text[0] != '\0')
+        report_check(report, "odds eviction", WARNING, "set maxmemory-policy noeviction", "%s",
+                     error.text);
 }
 
 /* Opening it looks at the schema too, and says when `croupier migrate` is needed. NULL: it does not

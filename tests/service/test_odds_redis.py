@@ -359,6 +359,16 @@ def test_a_catalog_of_another_type_fails_its_sport_alone(dealing):
     assert "cricket catalog cannot be read: its value is of another type" in said
 
 
+def test_check_warns_of_a_server_that_evicts(dealing):
+    service = dealing()
+    checks = {check["check"]: check for check in json.loads(service.run("check", "--json").text)}
+    assert "odds eviction" not in checks
+    service.odds.server.call("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+    [warning] = [check for check in json.loads(service.run("check", "--json").text) if check["check"] == "odds eviction"]
+    assert warning["ok"] and warning["warning"] and warning["message"].endswith("maxmemory_policy:allkeys-lru")
+    assert service.get("/api/v1/health").status == 200
+
+
 class Writer(threading.Thread):
     """Sets 1, 2, 3 … and knows which it has been told is stored, and when."""
 

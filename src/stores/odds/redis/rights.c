@@ -20,13 +20,14 @@ static const struct asked {
     {"PTTL", "odds:", "cricket:0"},
     {"MULTI", "", ""},
     {"EXEC", "", ""},
-    /* The rights from here on are for writing; the last four are for the script of rate limits. */
+    /* The rights from here on are for writing; those from TIME to EVAL are for the script of rate limits. */
     {"ZADD", "interest:", "cricket XX GT 0 0"},
     {"ZREMRANGEBYSCORE", "interest:", "cricket 0 (0"},
     {"TIME", "", ""},
     {"GET", "rate:", "0"},
     {"SET", "rate:", "0 0 XX"},
     {"EVAL", "", "return(0) 0"},
+    {"INFO", "", "memory"}, /* its policy, below */
 };
 #define ASKED (sizeof asked / sizeof asked[0])
 #define ASKED_TO_READ 7U
@@ -44,6 +45,12 @@ static void on_reply(struct redis_call *call, unsigned index, const struct redis
     const struct asked *ask = &asked[index];
     char what[64];
     bool refused = redis_reply_is_refusal(reply);
+    /* A server that evicts drops odds without a word. The status stays, as the server answers. */
+    const char *policy =
+        reply->type == REDIS_STRING ? strstr(reply->text.at, "maxmemory_policy:") : NULL;
+    if (policy != NULL && strstr(policy, ":noeviction") == NULL && rights->status == STATUS_OK)
+        (void)error_set(&rights->error, STATUS_OK, "Redis drops odds when memory is short: %.*s",
+                        (int)strcspn(policy, "\r"), policy);
     /* The right was there. WRONGTYPE is about one sport's key, which its requests report. */
     if (call->redirected || text_starts_with(reply->text, TEXT("WRONGTYPE ")))
         return;
@@ -73,7 +80,7 @@ enum status redis_ping(struct odds_store *base, enum odds_need need, struct erro
     enum status status =
         redis_link_ask(redis_link_of(store), &rights.call, "the odds store does not answer", error);
     buffer_free(&commands);
-    if (status == STATUS_OK && rights.status != STATUS_OK && error != NULL)
+    if (status == STATUS_OK && rights.error.text[0] != '\0' && error != NULL)
         *error = rights.error;
     return status == STATUS_OK ? rights.status : status;
 }
