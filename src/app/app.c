@@ -517,21 +517,20 @@ static void write_metrics(void *context, struct buffer *out)
 
 /* ---- the beginning --------------------------------------------------------------------------- */
 
-/* Raises the limit to what the connections may need, or warns how many descriptors there are. With
- * fewer than `least` the loops and stores cannot be opened. */
-static enum status raise_descriptor_limit(const struct app_options *options, struct error *error)
+enum status app_raise_descriptor_limit(const struct config *config, struct log *log,
+                                       struct error *error)
 {
-    const rlim_t least = 64 + 8 * options->config->threads;
+    const rlim_t least = 64 + 8 * config->threads;
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return STATUS_OK;
-    rlim_t wanted = connections_max(options->config) + SPARE_DESCRIPTORS;
+    rlim_t wanted = connections_max(config) + SPARE_DESCRIPTORS;
     if (limit.rlim_cur < wanted) {
         limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
     if (limit.rlim_cur < wanted)
-        log_event(options->log, LOG_WARNING, "fewer descriptors than max_connections needs",
+        log_event(log, LOG_WARNING, "fewer descriptors than max_connections needs",
                   LOG_INTEGER("descriptors", limit.rlim_cur), LOG_INTEGER("needed", wanted));
     if (limit.rlim_cur >= least)
         return STATUS_OK;
@@ -904,7 +903,7 @@ static void close_handle(uv_handle_t *handle, void *context)
 
 enum status app_run(const struct app_options *options, struct error *error)
 {
-    enum status status = raise_descriptor_limit(options, error);
+    enum status status = app_raise_descriptor_limit(options->config, options->log, error);
     if (status != STATUS_OK)
         return status;
     struct app app = {.options = options, .log = options->log, .waiting_asker = -1};

@@ -42,3 +42,9 @@ struct app_options {
  * changes nothing and is logged. Blocks; at most one at a time in a process.
  */
 MUST_CHECK enum status app_run(const struct app_options *options, struct error *error);
+
+/* Raises the process's limit to what the connections may need, or warns in the log, which may be
+ * NULL, how many descriptors there are. STATUS_UNAVAILABLE: the loops and stores need more; app_run
+ * asks this itself. */
+MUST_CHECK enum status app_raise_descriptor_limit(const struct config *config, struct log *log,
+                                                  struct error *error);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <sys/statvfs.h>
 
+#include "app/app.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "commands/commands.h"
@@ -314,6 +315,7 @@ static void report_problems(struct report *report, struct text problems)
 static void check_config(struct report *report, const struct config *config)
 {
     struct stat facts;
+    struct error error = {0};
     report_check(report, "configuration", FINE, NULL, "%s",
                  config->path[0] != '\0' ? config->path
                                          : "no file: defaults and environment; -c FILE names one");
@@ -323,6 +325,9 @@ static void check_config(struct report *report, const struct config *config)
                      "chmod o-r that file, and change the password where others use this machine",
                      "%s holds a password, and every user of this machine may read it",
                      config->path);
+    if (app_raise_descriptor_limit(config, NULL, &error) != STATUS_OK)
+        report_check(report, "open files", FAILED, "raise it where the service runs, too", "%s",
+                     error.text);
     check_listener(report, LISTENER_PUBLIC, &config->listen, config->tls_certificate,
                    config->tls_key);
     check_listener(report, LISTENER_OPERATOR, &config->operator_listen,

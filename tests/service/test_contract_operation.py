@@ -630,9 +630,11 @@ def test_check_warns_of_a_tls_key_that_everyone_may_read(service):
 def test_a_server_that_may_open_too_few_files_says_so(make_service):
     service = make_service()
     for limit in (16, 32, 64):
-        done = subprocess.run(["sh", "-c", f'ulimit -n {limit}; exec "$0" serve', str(BINARY)], capture_output=True, text=True,
-                              env=service.environment, timeout=60 * PATIENCE)
-        assert done.returncode == 1 and f"{limit} files may be open" in done.stderr and "ulimit -n" in done.stderr, done
+        for command in ("serve", "check"):
+            done = subprocess.run(["sh", "-c", f'ulimit -n {limit}; exec "$0" {command}', str(BINARY)], capture_output=True, text=True,
+                                  env=service.environment, timeout=60 * PATIENCE)
+            said = done.stdout if command == "check" else done.stderr
+            assert done.returncode == 1 and f"{limit} files may be open" in said and "ulimit -n" in said, done
 
 
 def test_check_names_certificates_that_have_expired_or_soon_will(make_service):
