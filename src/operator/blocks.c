@@ -194,7 +194,7 @@ static enum status judge_unblock(const struct block_view *block, struct error *e
     if (block->record.until_ms != 0 && block->record.until_ms != block->before.until_ms)
         return error_invalid(error, "until: is only for blocking");
     return block->early ? STATUS_OK
-                        : refuse(block, "to unblock it, give --early and --reason", error);
+                        : refuse(block, "to unblock it, give early and a reason", error);
 }
 
 /* Refuses these settings of a block that is not in force and is not set now. */

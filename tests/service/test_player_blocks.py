@@ -162,7 +162,7 @@ def test_a_block_without_an_end_is_taken_away_only_with_a_reason(casino, referen
         casino.run("player", "block", *named, "--reason", "self-exclusion")
         for given in ((), ("--reason", "a mistake")):
             said = refused(casino, "unblock", *named, *given)
-            assert f"'{identity}' is blocked without an end; to unblock it, give --early and --reason" in said
+            assert f"'{identity}' is blocked without an end; to unblock it, give early and a reason" in said
         for given in (("--early",), ("--early", "--reason", ""), ("--early", "--reason", " ")):
             assert "reason: " in refused(casino, "unblock", *named, *given, status=2)
         assert "reason: must not be empty" in refused(casino, "block", *named, "--reason", "", status=2)
