@@ -44,7 +44,7 @@ struct usage {
     int64_t day;                  /* the day of the counts until they are taken */
     struct usage_record *waiting; /* room for all, whose pages are taken as they are used */
     size_t waiting_count;
-    bool failing; /* and it is logged */
+    bool failing, conduct_failing; /* and it is logged */
     atomic_uint_least64_t waiting_fact, failures;
     /* Under the writer's lock. Serving threads append to `conduct`, and only the writer takes away,
      * so it reads those that it has counted without the lock. */
@@ -162,13 +162,16 @@ static void take_all(struct usage *usage)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void note_failure(struct usage *usage, enum status status, const struct error *error)
+/* Logs where writing begins to fail, and where it works again. */
+static void note_outcome(struct usage *usage, bool *failing, enum status status,
+                         const struct error *error, const char *fails, const char *works)
 {
-    relaxed_add(&usage->failures, 1);
-    if (!usage->failing)
-        log_event(usage->store.log, LOG_WARNING, "usage cannot be written; it is kept",
-                  LOG_STRING("reason", error->text), LOG_STRING("status", status_name(status)));
-    usage->failing = true;
+    if (status != STATUS_OK && !*failing)
+        log_event(usage->store.log, LOG_WARNING, fails, LOG_STRING("reason", error->text),
+                  LOG_STRING("status", status_name(status)));
+    else if (status == STATUS_OK && *failing)
+        log_event(usage->store.log, LOG_INFO, works);
+    *failing = status != STATUS_OK;
 }
 
 /* Writes a limited number of rows in each transaction, so that no other writer waits for long. */
@@ -191,12 +194,9 @@ static void write_waiting(struct usage *usage)
         memmove(usage->waiting, &usage->waiting[written],
                 usage->waiting_count * sizeof usage->waiting[0]);
     relaxed_store(&usage->waiting_fact, usage->waiting_count);
-    if (status != STATUS_OK) {
-        note_failure(usage, status, &error);
-    } else if (usage->failing) {
-        log_event(usage->store.log, LOG_INFO, "usage is written again");
-        usage->failing = false;
-    }
+    relaxed_add(&usage->failures, status != STATUS_OK);
+    note_outcome(usage, &usage->failing, status, &error, "usage cannot be written; it is kept",
+                 "usage is written again");
 }
 
 void usage_add_conduct(struct usage *usage, struct conduct_fact *fact)
@@ -218,9 +218,16 @@ static void write_conduct(struct usage *usage)
     uv_mutex_lock(&usage->writer.lock);
     size_t count = usage->conduct_count;
     uv_mutex_unlock(&usage->writer.lock);
-    if (count == 0 || platform_store_open(&usage->open, &usage->store, &error) != STATUS_OK ||
-        platform_conduct_add(usage->open, usage->conduct, count, &error) != STATUS_OK)
-        return; /* facts wait; writing counts reports why */
+    if (count == 0)
+        return;
+    enum status status = platform_store_open(&usage->open, &usage->store, &error);
+    if (status == STATUS_OK)
+        status = platform_conduct_add(usage->open, usage->conduct, count, &error);
+    note_outcome(usage, &usage->conduct_failing, status, &error,
+                 "conduct in sandboxes cannot be written; it is kept",
+                 "conduct in sandboxes is written again");
+    if (status != STATUS_OK)
+        return;
     uv_mutex_lock(&usage->writer.lock);
     usage->conduct_count -= count;
     memmove(usage->conduct, usage->conduct + count,

@@ -17,6 +17,7 @@ import engines
 from servers import Stopwatch
 from croupier import BINARY, PATIENCE, ROOT, eventually
 from servers import PgBouncer, Postgres
+from test_console import sign_in
 from wallet_model import add_games, add_player, balance, credit, send
 
 pytestmark = pytest.mark.depends_on()
@@ -266,6 +267,26 @@ def test_the_rights_that_the_manual_gives_are_enough_and_no_more(guarded):
     server.sql("SET ROLE croupier; SELECT pg_logical_emit_message(true, 'croupier', '')", database)
     assert int(server.sql("SET ROLE croupier; SELECT count(*) FROM pg_stat_activity"
                           " WHERE usename = 'croupier' AND wait_event = 'ClientRead'", database)) > 0
+    guarded.run("operator", "add", "olga", "--role", "owner")
+    console = sign_in(guarded, "olga")
+    console.change("DELETE", "session", status=204)
+    guarded.run("operator", "disable", "olga")
+    trial = guarded.add_customer("Trial", options=["--sandbox", "on"])
+
+    def waiting_facts():
+        return guarded.metrics()["croupier_conduct_waiting_facts"]
+
+    eventually(lambda: admitted(guarded, trial.key) == 200)
+    eventually(lambda: waiting_facts() == 0)
+    guarded.run("customer", "conduct", trial.id, "--reset")
+    # A right that is missing is logged, also where nothing but that table needs it.
+    server.sql("REVOKE INSERT ON conduct_fact FROM croupier", database)
+    assert admitted(guarded, trial.key) == 200
+    line = eventually(lambda: [line for line in guarded.log_lines() if "conduct" in line["message"]])
+    assert [line["message"] for line in line] == ["conduct in sandboxes cannot be written; it is kept"]
+    assert "permission denied for table conduct_fact" in line[0]["reason"] and waiting_facts() > 0
+    server.sql("GRANT INSERT ON conduct_fact TO croupier", database)
+    eventually(lambda: waiting_facts() == 0 and "conduct in sandboxes is written again" in guarded.log_text())
     guarded.stop()  # writes the last use of keys
     guarded.run("wallet", "verify")
     for forbidden in ["UPDATE ledger_transaction SET outcome = 'voided'", "DELETE FROM ledger_transaction",
