@@ -140,6 +140,7 @@ struct configured {
     const char *uri;
     const char *setting; /* the setting that has this value */
     const char *path;    /* of its file or directory on this machine; NULL: a server has it */
+    const char *server;  /* of several, the one that answered; else NULL */
 };
 
 /* SQLite's log grows by so much before its pages move into the database and it begins again. */
@@ -169,6 +170,8 @@ static void report_store(struct report *report, const struct configured *store, 
                    store->setting);
     struct buffer shown = {0};
     config_redact_uri(store->uri, &shown);
+    if (store->server != NULL)
+        buffer_append_format(&shown, ": %s", store->server);
     buffer_append_string(&shown, full ? " answers, but its disk has no room" : " answers");
     report_check(report, store->check, status == STATUS_OK && !full, remedy, "%s",
                  status == STATUS_OK ? buffer_string(&shown) : error->text);
@@ -215,7 +218,7 @@ static void check_odds(struct report *report, const struct config *config)
         return;
     }
     const struct configured store = {"odds store", config->odds_store, "odds.store",
-                                     config_odds_directory(config)};
+                                     config_odds_directory(config), NULL};
     report_store(report, &store, status, &error);
     if (status == STATUS_OK && store.path == NULL)
         report_check(report, "odds mode", FINE, NULL, "%s",
@@ -239,7 +242,8 @@ static struct platform_store *check_platform(struct report *report, const struct
     if (status != STATUS_OK)
         platform_store_close(&platform);
     const struct configured store = {"platform store", config->platform_store, "platform.store",
-                                     config_platform_file(config)};
+                                     config_platform_file(config),
+                                     platform != NULL ? platform->server : NULL};
     report_store(report, &store, status, &error);
     if (status == STATUS_OK && platform->unsafe != NULL)
         report_check(report, "platform durability", WARNING,

@@ -36,6 +36,7 @@ struct platform_store {
     const struct platform_engine *engine; /* for files in stores/ alone */
     const struct ledger_verbs *ledger;    /* stores/platform_ledger.h */
     const char *location; /* for texts: the file, or the server and database; never a secret */
+    const char *server;   /* the one of several that answered last; NULL: there is one */
     const char *unsafe; /* why it may lose what it acknowledged ("fsync = off"); NULL: it may not */
     struct statements *statements; /* statements of records (stores/platform/statements.c) */
     struct author {

@@ -347,11 +347,15 @@ def test_a_standby_is_refused_and_taken_when_it_was_promoted(make_service, tmp_p
         service.configure({"platform.store": uri.format(at[0])})
         eventually(lambda: "is a standby" in service.run("check", status=1).text, 10)
         service.configure({"platform.store": uri.format(",".join(at))})
-        service.run("check")
+        assert f": {at[1]} answers" in service.run("check").text  # of the two, which one
         service.start()
         service.await_admission(customer.key)
         eventually(lambda: standby.sql("SELECT count(*) FROM api_key", platform.database) == "1", 10)
         platform.server.kill()
+        # The reason of each is said: a standby is no news where the primary is named too.
+        for text in (service.run("check", status=1).text, service.run("customer", "list", status=1).errors):
+            assert f"{at[0]}: is a standby" in text and f"{at[1]}: cannot be reached (" in text, text
+            assert "Connection refused" in text and "name the primary" not in text, text
         standby.sql("SELECT pg_promote()")
         eventually(lambda: admitted(service, customer.key) == 200, 5)
         late = service.add_customer("Late")

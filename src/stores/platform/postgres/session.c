@@ -89,10 +89,8 @@ static enum status judge(struct postgres_store *store, const struct sql_row *row
     atomic_store(&store->facts->read_only, sql_flag(row, 0) || sql_flag(row, 8) ? 1U : 0U);
     if (sql_flag(row, 0))
         return error_unavailable(
-            error,
-            "%s: is a standby, which can only be read; name the primary in [platform] "
-            "store",
-            store->location);
+            error, "%s: is a standby, which can only be read%s", store->location,
+            store->target->host_count > 1 ? "" : "; name the primary in [platform] store");
     if (!sql_flag(row, 1))
         return error_invalid(error,
                              "%s: the database's encoding is not UTF8; make one with: createdb "
@@ -132,25 +130,35 @@ static enum status connect_and_check(struct postgres_store *store, size_t host, 
 }
 
 /* Tries the hosts, beginning with the one that answered last, each with its share of the time that
- * is left: one that swallows everything must not keep us from the others. */
+ * is left: one that swallows everything must not keep us from the others. The error of several
+ * hosts has the reason of each: a standby does not say why the primary does not answer. */
 static enum status meet_any(struct postgres_store *store, bool create,
                             char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
 {
     const uint64_t deadline_ms = store->deadline_ms;
     const size_t count = store->target->host_count;
+    struct error reason, all = {.text = ""};
     enum status status = STATUS_UNAVAILABLE;
+    bool passed_over = true;
     size_t first = store->host;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && passed_over; i++) {
         uint64_t now_ms = clock_monotonic_ms();
         uint64_t left_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
-        size_t host = (first + i) % count;
+        store->host = (first + i) % count;
         store->deadline_ms = now_ms + left_ms / (count - i);
-        status = connect_and_check(store, host, create, identity, error);
-        store->host = host;
-        if (status == STATUS_OK || (status != STATUS_UNAVAILABLE && status != STATUS_TIMEOUT &&
-                                    status != STATUS_READ_ONLY))
-            break;
+        store->location = count > 1 ? store->target->hosts[store->host] : store->location;
+        status = connect_and_check(store, store->host, create, identity, &reason);
+        passed_over =
+            status == STATUS_UNAVAILABLE || status == STATUS_TIMEOUT || status == STATUS_READ_ONLY;
+        if (status != STATUS_OK)
+            error_append(&all, "%s%s", i > 0 ? "; " : "", reason.text);
     }
+    if (count > 1)
+        error_prefix(&all, "%s", store->target->location);
+    if (status != STATUS_OK && error != NULL)
+        *error = all;
+    store->location = store->target->location;
+    store->base.server = count > 1 ? store->target->hosts[store->host] : NULL;
     store->deadline_ms = deadline_ms;
     return status;
 }

@@ -126,12 +126,11 @@ static void describe(struct postgres_target *target)
     for (size_t i = 0; i < target->host_count; i++) {
         const struct text name = postgres_host_option(target, "host", i);
         const struct text port = postgres_host_option(target, "port", i);
-        if (i > 0)
-            buffer_append_char(&location, ',');
-        buffer_append_text(&location,
-                           name.size > 0 ? name : postgres_host_option(target, "hostaddr", i));
-        if (port.size > 0)
-            buffer_append_format(&location, ":%.*s", (int)port.size, port.at);
+        const struct text shown =
+            name.size > 0 ? name : postgres_host_option(target, "hostaddr", i);
+        (void)snprintf(target->hosts[i], POSTGRES_HOST_SIZE, "%.*s%s%.*s", (int)shown.size,
+                       shown.at, port.size > 0 ? ":" : "", (int)port.size, port.at);
+        buffer_append_format(&location, "%s%s", i > 0 ? "," : "", target->hosts[i]);
     }
     buffer_append_format(&location, "/%s", database != NULL ? database : "");
     target->location = memory_copy_string(buffer_string(&location));

@@ -11,12 +11,14 @@
  */
 
 #define POSTGRES_HOSTS_MAX 16
+#define POSTGRES_HOST_SIZE 264
 #define POSTGRES_OPTIONS_MAX 128 /* of libpq, which has 43 in version 15 */
 
 struct postgres_target {
     char *location; /* "postgresql://host:5432/database" */
     PQconninfoOption *options;
-    size_t host_count; /* at least 1 */
+    size_t host_count;                                  /* at least 1 */
+    char hosts[POSTGRES_HOSTS_MAX][POSTGRES_HOST_SIZE]; /* "host:5432" */
 };
 
 /* The value of an option; NULL: libpq chooses. */
