@@ -29,9 +29,37 @@ SELECT set_config('statement_timeout', '0', true), set_config('enable_seqscan', 
 
 -- Sessions of this user that wait for a synchronous standby, for longer than $1 milliseconds.
 -- field waiting_commits
-SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE datname = current_database()
+SELECT count(*) FROM {WAITING_SINCE} $1::bigint * interval '1 ms'
+-- define WAITING_SINCE
+pg_catalog.pg_stat_activity WHERE datname = current_database()
 AND usename = session_user AND wait_event_type = 'IPC' AND wait_event = 'SyncRep'
-AND state_change < clock_timestamp() - $1::bigint * interval '1 ms'
+AND state_change < clock_timestamp() -
+
+-- The rights that docs/postgresql.md gives and this user does not have. (A table that is not there has
+-- another check.)
+-- define MISSING
+SELECT word || ' on ' || name AS missing FROM (VALUES
+  ('SELECT INSERT UPDATE', 'customer api_key operator_token legacy_address provider game customer_games player_block
+   console_operator ledger_account ledger_clearing ledger_declined usage_requests'),
+  ('SELECT UPDATE', 'store_revision games_revision audit_revision ledger_summed'),
+  ('SELECT INSERT', 'currency player player_opened ledger_transaction ledger_rollback ledger_decline launch audit_trail'),
+  ('SELECT INSERT UPDATE DELETE', 'operator_credential ledger_verification ledger_sum'),
+  ('SELECT INSERT DELETE', 'conduct_fact'), ('SELECT', 'store_identity schema_migration')) AS rights (words, names),
+  string_to_table(words, ' ') AS word, string_to_table(names, ' ') AS name
+WHERE NOT has_table_privilege(to_regclass(name), word)
+UNION ALL SELECT 'UPDATE (created_ms) on player' WHERE NOT has_column_privilege('player', 'created_ms', 'UPDATE')
+UNION ALL SELECT 'USAGE on ledger_number' WHERE NOT has_sequence_privilege('ledger_number', 'USAGE')
+
+-- Half of statement_timeout is nearly half of `[platform] timeout_ms`.
+-- field refuses_changes
+SELECT reason FROM (SELECT 'takes no changes: it is a standby, or default_transaction_read_only is on' AS reason, 1 AS place
+    WHERE pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on'
+  UNION ALL SELECT 'this user lacks the right ' || min(missing) || CASE WHEN count(*) > 1
+      THEN ', and ' || count(*) - 1 || ' more' ELSE '' END || '; see docs/postgresql.md for the rights it needs', 2
+    FROM ({MISSING}) AS rights HAVING count(*) > 0
+  UNION ALL SELECT 'a commit waits for a synchronous standby that does not answer', 3
+    WHERE EXISTS (SELECT FROM {WAITING_SINCE} current_setting('statement_timeout')::interval / 2)) AS reasons
+ORDER BY place LIMIT 1
 
 -- ---- migrating ----
 

@@ -257,9 +257,8 @@ static struct platform_store *check_platform(struct report *report, const struct
                      "%s", error.text);
     bool compared = false;
     if (status == STATUS_OK && platform_store_check_writes(platform, &error) != STATUS_OK)
-        report_check(report, "platform writes", FAILED,
-                     "name the primary in [platform] store, or turn the setting off", "%s",
-                     error.text);
+        report_check(report, "platform writes", FAILED, "see \"Symptoms\" in docs/postgresql.md",
+                     "%s", error.text);
     else if (status == STATUS_OK &&
              platform_store_check_shape(platform, &compared, &error) != STATUS_OK)
         report_check(report, "platform schema", FAILED, "make it again as sql/ has it", "%s",

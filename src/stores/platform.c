@@ -1,6 +1,7 @@
 /* Opening the platform store: chooses the engine by the URI's scheme; see platform.h. */
 
 #include "stores/platform/engine.h"
+#include "stores/platform/texts.h"
 
 #include "stores/platform_changes.h"
 
@@ -103,18 +104,22 @@ enum status platform_store_size(struct platform_store *store, int64_t *bytes, st
     return sql_read_integer(store, store->engine->size, bytes, error);
 }
 
+static bool take_reason(void *context, const struct sql_row *row)
+{
+    (void)text_copy_plain(sql_text(row, 0), context, ERROR_TEXT_SIZE);
+    return false;
+}
+
 enum status platform_store_check_writes(struct platform_store *store, struct error *error)
 {
-    int64_t read_only = 0;
-    enum status status = store->engine->read_only == NULL
-                             ? STATUS_OK
-                             : sql_read_integer(store, store->engine->read_only, &read_only, error);
-    if (status != STATUS_OK || read_only == 0)
-        return status;
-    return error_set(
-        error, STATUS_READ_ONLY,
-        "%s: takes no changes: it is a standby, or default_transaction_read_only is on",
-        store->location);
+    char reason[ERROR_TEXT_SIZE] = "";
+    struct sql_query query = {
+        .sql = store->engine->texts->refuses_changes, .row = take_reason, .context = reason};
+    enum status status =
+        query.sql == NULL ? STATUS_OK : store->engine->sql->read(store, &query, 1, error);
+    return status != STATUS_OK || reason[0] == '\0'
+               ? status
+               : error_set(error, STATUS_READ_ONLY, "%s: %s", store->location, reason);
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */

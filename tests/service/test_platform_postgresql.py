@@ -237,13 +237,45 @@ def test_an_instance_holds_few_connections_and_shows_them(guarded):
     eventually(lambda: sessions(guarded) == 0, 5)
 
 
-def test_the_rights_that_the_manual_gives_are_enough_and_no_more(guarded):
+def give_the_rights_of_the_manual(guarded):
+    """To a role that the store is used by from now on; the statements."""
     text = (ROOT / "docs" / "postgresql.md").read_text()
     grants = re.search(r"```sql\n(-- the rights.*?)```", text, re.S).group(1)
     server, database = guarded.platform.server, guarded.platform.database
     server.sql(f"CREATE ROLE croupier LOGIN PASSWORD '{PASSWORD}'")
     server.sql(grants, database)
     guarded.configure({"platform.store": guarded.platform.uri.replace("//postgres:", "//croupier:")})
+    return grants
+
+
+def test_check_names_a_right_that_is_missing(guarded):
+    guarded.platform.make()
+    grants = give_the_rights_of_the_manual(guarded)
+    server, database = guarded.platform.server, guarded.platform.database
+    guarded.run("check")
+    given = [(verb, table) for verbs, tables in re.findall(r"GRANT ([A-Z, ]+) ON ([a-z_, ]+) TO", grants)
+             for verb in verbs.split(", ") for table in tables.split(", ")]
+    assert len(given) > 40
+
+    def lacking():
+        report = {check["check"]: check for check in json.loads(guarded.run("check", "--json", status=1).text)}
+        assert report["platform store"]["ok"] and not report["platform writes"]["ok"]
+        return re.search(r"lacks the right ([^;]+); see docs/postgresql.md", report["platform writes"]["message"]).group(1)
+
+    for right, on in [("INSERT", "ledger_transaction"), ("UPDATE", "store_revision"), ("DELETE", "conduct_fact"),
+                      ("SELECT", "usage_requests"), ("UPDATE (created_ms)", "player"), ("USAGE", "SEQUENCE ledger_number")]:
+        server.sql(f"REVOKE {right} ON {on} FROM croupier", database)
+        assert lacking() == f"{right} on {on.split()[-1]}"
+        server.sql(grants, database)
+    server.sql("REVOKE ALL ON ALL TABLES IN SCHEMA public FROM croupier; REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM croupier;"
+               " GRANT SELECT ON ALL TABLES IN SCHEMA public TO croupier", database)
+    assert lacking() == f"DELETE on conduct_fact, and {len(given) + 1} more"  # and the two of the list above
+
+
+def test_the_rights_that_the_manual_gives_are_enough_and_no_more(guarded):
+    guarded.platform.make()
+    give_the_rights_of_the_manual(guarded)
+    server, database = guarded.platform.server, guarded.platform.database
     guarded.run("migrate")  # nothing to do, so nothing that needs more rights
     customer = guarded.add_customer(options=["--casino"])
     guarded.run("customer", "set", customer.id, "--rate", "100/1")
@@ -419,6 +451,8 @@ def test_a_synchronous_standby_that_is_away_does_not_use_up_the_servers_sessions
         assert send(service, customer.key, credit(players[0], "second", 1)).status == 500
         for number in range(10):  # only the first waits for as long as a call may take
             assert launch(f"new{number}") in (500, 503)
+        check = service.run("check", status=1).text
+        assert "a commit waits for a synchronous standby that does not answer" in check, check
         assert waiting() <= 3  # of the ledger, launches, and the last use of keys
         assert send(service, customer.key, credit(players[1], "third", 1)).status == 503
         assert launch("before") in (500, 503)  # its player is known, but each launch is kept

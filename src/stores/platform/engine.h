@@ -28,7 +28,6 @@ struct platform_engine {
      * that differs. */
     enum status (*check_shape)(struct platform_store *store, bool *compared, struct error *error);
     const char *size;            /* the query for the bytes that the database takes */
-    const char *read_only;       /* 1: it takes no changes; NULL: each change finds out */
     const struct sql_verbs *sql; /* for records */
     const struct ledger_verbs *ledger;
     const struct sql_texts *texts; /* texts.h */

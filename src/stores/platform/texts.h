@@ -96,6 +96,7 @@ struct sql_texts {
     const char *schema;
     /* And these, of a session and of migrations. */
     const char *greeting, *no_timeout, *waiting_commits, *has_schema, *lock_schema;
+    const char *refuses_changes; /* why; no row: it takes them */
 
     const struct ledger_check_text *checks;
     size_t check_count;
