@@ -157,7 +157,7 @@ static void report_store(struct report *report, const struct configured *store, 
     (void)snprintf(remedy, sizeof remedy, "%s %s names it",
                    status == STATUS_OK || status == STATUS_FULL
                        ? "make room on that disk, or nothing more can be written;"
-                   : status == STATUS_INVALID
+                   : status == STATUS_INVALID && store->path != NULL
                        ? "do as the message says, with this configuration and as the user that "
                          "croupier runs as;"
                    : strstr(error->text, strerror(EROFS)) != NULL
@@ -165,8 +165,11 @@ static void report_store(struct report *report, const struct configured *store, 
                    : store->path != NULL
                        ? "the user that croupier runs as must be able to read and write it, and "
                          "this command runs as that user;"
-                       : "see that it runs and lets this machine in, with the user and the "
-                         "password that it is given;",
+                   : strstr(error->text, strerror(ECONNREFUSED)) != NULL
+                       ? "see that it runs and listens there;"
+                   : strncmp(store->uri, "postgres", strlen("postgres")) == 0
+                       ? "do as the message or \"Symptoms\" in docs/postgresql.md says;"
+                       : "do as the message or docs/operations.md, \"Redis\", says;",
                    store->setting);
     struct buffer shown = {0};
     config_redact_uri(store->uri, &shown);

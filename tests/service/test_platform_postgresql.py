@@ -117,6 +117,33 @@ def test_a_password_is_shown_nowhere(guarded):
         assert PASSWORD not in text and ESCAPED not in text and "w%3Ard" not in text and "w:rd" not in text
 
 
+def test_check_gives_a_remedy_of_the_cause(guarded):
+    guarded.platform.make()
+
+    def checked():
+        told = json.loads(guarded.run("check", "--json", status=1).text)
+        store = next(check for check in told if check["check"] == "platform store")
+        return store["message"], store["remedy"].removesuffix("; platform.store names it")
+
+    symptoms = "do as the message or \"Symptoms\" in docs/postgresql.md says"
+    server, database = guarded.platform.server, guarded.platform.database
+    server.sql(f"CREATE ROLE croupier LOGIN PASSWORD '{PASSWORD}' CONNECTION LIMIT 0; GRANT ALL ON SCHEMA public TO croupier;"
+               " GRANT ALL ON ALL TABLES IN SCHEMA public TO croupier", database)
+    guarded.configure({"platform.store": guarded.platform.uri.replace("//postgres:", "//croupier:")})
+    message, remedy = checked()
+    assert "too many connections for role" in message and remedy == symptoms
+    guarded.configure({"platform.store": guarded.platform.uri.replace("%2F", "%2E")})
+    message, remedy = checked()
+    assert "password authentication failed" in message and remedy == symptoms
+    guarded.configure({"platform.store": guarded.platform.uri})
+    guarded.platform.execute("DELETE FROM schema_migration WHERE number = 7", tampering=True)
+    message, remedy = checked()
+    assert "run: croupier migrate" in message and remedy == symptoms  # which is for the owner of the tables
+    guarded.platform.take_away()
+    message, remedy = checked()
+    assert "Connection refused" in message and remedy == "see that it runs and listens there"
+
+
 def test_a_frozen_server_stops_no_one_for_long(guarded):
     customer = guarded.add_customer()
     guarded.configure({"platform.timeout_ms": 500})
