@@ -471,11 +471,18 @@ def test_a_synchronous_standby_that_is_away_does_not_use_up_the_servers_sessions
             return int(platform.server.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
 
         eventually(lambda: launch("before") == 200, 5)
+        other = make_service(settings={"platform.timeout_ms": 2000}, platform=platform)
+        other.start()
+        eventually(lambda: send(other, customer.key, credit(players[0], "elsewhere", 1)).status == 200, 5)
         platform.server.configure({"synchronous_standby_names": "*"})
         platform.server.reload()
         eventually(lambda: platform.server.sql("SELECT sync_state FROM pg_stat_replication") == "sync", 5)
         standby.kill()
         assert send(service, customer.key, credit(players[0], "second", 1)).status == 500
+        # The player's row is locked by that commit. Nobody else need look for the one who holds it.
+        assert send(other, customer.key, credit(players[0], "locked", 1)).status == 503
+        [line] = [line for line in other.log_lines() if line["message"] == "ledger is unavailable"]
+        assert "a commit waits for a synchronous standby" in line["reason"], line
         for number in range(10):  # only the first waits for as long as a call may take
             assert launch(f"new{number}") in (500, 503)
         check = service.run("check", status=1).text
@@ -484,7 +491,7 @@ def test_a_synchronous_standby_that_is_away_does_not_use_up_the_servers_sessions
         assert send(service, customer.key, credit(players[1], "third", 1)).status == 503
         assert launch("before") in (500, 503)  # its player is known, but each launch is kept
         answer = eventually(lambda: (answer := send(service, customer.key, balance(players[0]))).status == 200 and answer)
-        assert answer.json()["balance_minor"] == 5 and waiting() > 0  # who reads does not wait for the standby
+        assert answer.json()["balance_minor"] == 6 and waiting() > 0  # who reads does not wait for the standby
         standby.start()
         eventually(lambda: send(service, customer.key, credit(players[2], "after", 7)).status == 200, 5)
         eventually(lambda: launch("late") == 200, 5)

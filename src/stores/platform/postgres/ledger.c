@@ -53,11 +53,13 @@ static bool has_state(const struct postgres_store *store, const char *beginning)
 enum status postgres_ledger_fail(struct postgres_store *store, enum status status,
                                  struct error *error)
 {
-    bool again = store->repeatable || has_state(store, "23") || has_state(store, "55P03") ||
+    bool locked = has_state(store, "55P03");
+    bool again = store->repeatable || has_state(store, "23") || locked ||
                  has_state(store, "57P0"); /* the server ended the connection */
     postgres_ledger_forget(store);         /* a batch that begins again reads everything */
     status = postgres_end(store, status, error);
-    return again && !store->unknown ? STATUS_CONFLICT : status;
+    /* Not where a commit that waits for a standby has the lock. */
+    return again && !store->unknown && !(locked && store->doubtful) ? STATUS_CONFLICT : status;
 }
 
 /* ---- rows to be written ---------------------------------------------------------------------- */

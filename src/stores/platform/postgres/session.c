@@ -231,6 +231,7 @@ enum status postgres_resume(struct postgres_store *store, struct error *error)
 
 enum status postgres_end(struct postgres_store *store, enum status status, struct error *error)
 {
+    bool locked = status != STATUS_OK && strcmp(store->sqlstate, "55P03") == 0;
     if (status == STATUS_OK && store->connection != NULL &&
         PQtransactionStatus(store->connection) != PQTRANS_IDLE) {
         struct sql_query commit = {.sql = postgres_commit};
@@ -251,6 +252,12 @@ enum status postgres_end(struct postgres_store *store, enum status status, struc
         if (postgres_run(store, &rollback, 1, NULL) != STATUS_OK)
             postgres_disconnect(store); /* which the server takes for one */
         store->repeatable = repeatable;
+    }
+    if (locked && store->connection != NULL) {
+        postgres_renew(store); /* the lock took most of the time */
+        /* Where a commit that waits for a standby has the lock, that is the reason. */
+        if (postgres_may_commit(store, error) != STATUS_OK)
+            return STATUS_UNAVAILABLE;
     }
     return status;
 }
