@@ -84,6 +84,27 @@ def test_every_operation_is_a_method_with_a_description(name):
 
 
 @pytest.mark.parametrize("name", make_examples.DOCUMENTS)
+def test_every_integer_that_32_bits_may_not_hold_is_an_int64(name):
+    """A generator makes a 32-bit type of an integer without a format. An event's id has up to 20 digits and fits in neither."""
+    def integers(node, path):
+        if isinstance(node, list):
+            for number, item in enumerate(node):
+                yield from integers(item, (*path, number))
+        elif isinstance(node, dict):
+            types = node.get("type")
+            if types == "integer" or types in (["integer", "null"], ["null", "integer"]):
+                yield path, node
+            for key, value in node.items():
+                if key not in ("examples", "example"):
+                    yield from integers(value, (*path, key))
+
+    found = dict(integers(api_document(name), ()))
+    assert found
+    assert not [path for path, schema in found.items()
+                if ("int64" if 2**31 <= schema.get("maximum", 2**31) < 2**63 else None) != schema.get("format")]
+
+
+@pytest.mark.parametrize("name", make_examples.DOCUMENTS)
 def test_every_member_has_a_description(name):
     document = api_document(name)
 
