@@ -51,6 +51,12 @@ def verb_of(item):
     return [verb for verb in ("get", "post", "put", "delete") if verb in item][0]
 
 
+def described(path, response, method):
+    """The answer is written at the operation itself, not only among those that may answer anything."""
+    assert str(response.status) in operation_of(path)[method.lower()]["responses"], f"{path}: {response.status} is not in the document"
+    check(path, response, method)
+
+
 def check(path, response, method="GET"):
     operation = operation_of(path)
     verb = method.lower()
@@ -224,6 +230,30 @@ def test_the_wallet_and_the_account_answer_as_the_document_says(shared):
     made = ask(keys, manages, "POST", {"only": ["casino"]})
     ask(f"{keys}?prefix={made.json()['prefix']}", manages, "DELETE")
     assert seen["account"] == {200, 201, 400, 403, 404, 405, 409, 413, 415}
+
+
+def test_what_a_fault_and_a_wrong_percent_encoding_are_answered_is_as_the_document_says(shared):
+    customer = shared.add_customer("Trying", options=["--casino", "--sandbox", "on"])
+    add_games(shared, "baccarat", provider="trying", options=["--sandbox", "on"])
+    reads = shared.issue_key(customer.id, "--only", "account")
+    for key in (customer.key, reads):
+        shared.await_admission(key)
+    launch = "/api/v1/casino/games/baccarat/launch"
+    for path, fault, expected in [("/api/v1/sports", "x", (400, "invalid_request")), ("/api/v1/cricket/events", "x", (400, "invalid_request")),
+                                  ("/api/v1/cricket/events/1", "x", (400, "invalid_request")), (launch, "x", (400, "invalid_request")),
+                                  (launch, "503", (503, "ledger_unavailable")), (launch, "500;applied=no", (500, "internal_error")),
+                                  (launch, "500;applied=yes", (500, "internal_error")), (PATH, "500;applied=no", (500, "internal_error"))]:
+        method, body = ("POST", b'{"mode":"demo"}') if "casino" in path else ("GET", None)
+        response = shared.attempt(method, path, key=customer.key, body=body,
+                                  headers={"Content-Type": "application/json", "X-Croupier-Fault": fault})
+        assert response.error == expected, (path, response)
+        described(path, response, method)
+    for path, item in PATHS.items():
+        if "400" in item[verb_of(item)]["responses"]:
+            path = path.replace("{sport}", "cricket").replace("{eventId}", "1").replace("{gameId}", "baccarat")
+            response = shared.attempt(verb_of(item).upper(), f"{path}?reference=%zz", key=reads if "account" in path else customer.key)
+            assert response.error == (400, "bad_request"), (path, response)
+            described(path, response, verb_of(item))
 
 
 def test_what_is_answered_without_stores_is_as_the_document_says(make_service):
