@@ -55,7 +55,7 @@ async function copyEntries() {
   return pages.flatMap((page) => page.entries);
 }
 
-const NOTHING = [0, 0, 0, 0, 0];
+const NOTHING = [0n, 0n, 0n, 0n, 0n]; // the sums of a day may be above 2^53
 
 /** By day and currency: how many entries, what they took, gave, and gave and took back. */
 function mine(entries) {
@@ -63,7 +63,7 @@ function mine(entries) {
   for (const { created_at, currency, operation, movement_minor: moved } of entries) {
     const row = (sums[created_at.slice(0, 10)] ??= {})[currency] ??= [...NOTHING];
     row[0]++;
-    row[operation === "ROLLBACK" ? (moved > 0 ? 3 : 4) : (moved < 0 ? 1 : 2)] += Math.abs(moved);
+    row[operation === "ROLLBACK" ? (moved > 0 ? 3 : 4) : (moved < 0 ? 1 : 2)] += BigInt(Math.abs(moved));
   }
   return sums;
 }
@@ -73,9 +73,11 @@ const TOOK = ["stakes_minor", "transfers_out_minor"];
 
 /** The same of a day, by currency, from the operator's totals. */
 async function theirs(day) {
-  const add = (row, names, before = "") => names.reduce((sum, name) => sum + row[before + name], 0);
-  return Object.fromEntries(JSON.parse(await get(`days?day=${day}`)).days.map((row) => [row.currency,
-    [row.entries, add(row, TOOK), add(row, GAVE), add(row, TOOK, "rolled_back_"), add(row, GAVE, "rolled_back_")]]));
+  const add = (row, names, before = "") => names.reduce((sum, name) => sum + BigInt(row[before + name] ?? 0), 0n);
+  const text = (await get(`days?day=${day}`)).replace(/("(?:[^"\\]|\\.)*")|-?\d+/g, // each number as a string, which is not rounded
+    (token, string) => string ?? `"${token}"`);
+  return Object.fromEntries(JSON.parse(text).days.map((row) => [row.currency,
+    [add(row, ["entries"]), add(row, TOOK), add(row, GAVE), add(row, TOOK, "rolled_back_"), add(row, GAVE, "rolled_back_")]]));
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -501,6 +501,36 @@ def test_a_copy_of_the_entries_survives_a_kill_at_any_moment_and_proves_each_day
     assert [int(one) - int(other) for one, other in zip(ours.split(), theirs.split())] == [0, 1, 0, 0, 0]
 
 
+class Account(http.server.BaseHTTPRequestHandler):
+    """An account of one page of entries, and of one row of a day."""
+
+    def do_GET(self):
+        body = json.dumps(self.server.entries if "/entries" in self.path else self.server.day, separators=(",", ":")).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize("theirs, status", [(2**53 + 3, 0), (2**53 + 4, 1), (2**53 + 2, 1)])
+def test_a_day_whose_sums_are_above_2_53_is_compared_to_the_cent(reconciler, theirs, status, tmp_path):
+    day, kinds = "2026-11-28", ("stakes", "wins", "promos", "jackpots", "adjustments", "transfers_in", "transfers_out")
+    row = {name: 0 for kind in kinds for name in (f"{kind}_minor", f"rolled_back_{kind}_minor")}
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Account) as server:
+        server.entries = {"entries": [{"created_at": f"{day}T00:00:00.000Z", "currency": "EUR", "operation": "CREDIT", "movement_minor": moved}
+                                      for moved in (2**53 - 1, 2, 2)], "more": False, "next_cursor": "c"}
+        server.day = {"day": day, "days": [{**row, "currency": "EUR", "entries": 3, "transfers_in_minor": theirs}], "next_cursor": None}
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        done = subprocess.run([*map(str, reconciler), day, day], capture_output=True, text=True, timeout=60 * PATIENCE, env=dict(
+            os.environ, BASE=f"http://127.0.0.1:{server.server_port}", ACCOUNT_KEY="crk_none", COPY=str(tmp_path / "copy")))
+        server.shutdown()
+    verdict = f"here, but 3 0 {theirs} 0 0 there" if status else "equal"
+    assert (done.returncode, done.stdout) == (status, f"{day} EUR 3 0 {2**53 + 3} 0 0 {verdict}\n"), done
+
+
 @pytest.mark.parametrize("days", [
     ("29.11.2026",), ("2026-02-30",), ("20261101",), ("2026-11-01", "foo"), ("2026-11-02", "2026-11-01"), ("2026-11-01", "9999-12-31"),
     ("2026-11-01", "2026-11-02", "2026-11-03")])
