@@ -12,6 +12,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -25,7 +26,7 @@ func setting(name, otherwise string) string {
 }
 
 var (
-	base    = setting("BASE", "http://127.0.0.1:8080")
+	base    = strings.TrimSuffix(strings.TrimRight(setting("BASE", "http://127.0.0.1:8080"), "/"), "/api/v1")
 	key     = os.Getenv("KEY")
 	journal = setting("JOURNAL", "wallet.journal")
 	client  = http.Client{}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"sort"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -24,7 +25,7 @@ func setting(name, otherwise string) string {
 }
 
 var (
-	base     = setting("BASE", "http://127.0.0.1:8080")
+	base     = strings.TrimSuffix(strings.TrimRight(setting("BASE", "http://127.0.0.1:8080"), "/"), "/api/v1")
 	key      = os.Getenv("ACCOUNT_KEY")
 	copyName = setting("COPY", "entries.copy")
 	client   = http.Client{Timeout: 15 * time.Second}
@@ -207,8 +208,7 @@ func main() {
 		}
 		sort.Strings(currencies)
 		for _, currency := range currencies {
-			ours, other := fmt.Sprint(here[currency]), fmt.Sprint(there[currency])
-			ours, other = ours[1:len(ours)-1], other[1:len(other)-1]
+			ours, other := strings.Trim(fmt.Sprint(here[currency]), "[]"), strings.Trim(fmt.Sprint(there[currency]), "[]")
 			verdict := "equal"
 			if ours != other {
 				verdict, status = "here, but "+other+" there", 1

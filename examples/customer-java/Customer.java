@@ -17,11 +17,10 @@ import java.util.zip.GZIPInputStream;
 
 public final class Customer {
     static final int WAIT_S = 55; // how long a poll may wait for a change
-    static final String BASE = setting("BASE", "http://127.0.0.1:8080");
+    static final String BASE = setting("BASE", "http://127.0.0.1:8080").replaceFirst("(/api/v1)?/*$", "");
     static final String KEY = setting("KEY", "");
     static final Path JOURNAL = Path.of(setting("JOURNAL", "wallet.journal"));
-    static final HttpClient CLIENT = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1)
-            .connectTimeout(Duration.ofSeconds(5)).build();
+    static final HttpClient CLIENT = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(Duration.ofSeconds(5)).build();
 
     static String setting(String name, String otherwise) {
         String value = System.getenv(name);
@@ -60,8 +59,7 @@ public final class Customer {
     /** Ends it with the sentence of an error document. */
     static void refuse(HttpResponse<String> answer) {
         Matcher message = Pattern.compile("\"message\":\"([^\"]*)\"").matcher(answer.body());
-        fail(message.find() ? message.group(1) + " (" + answer.statusCode() + ")"
-                : "the server answered " + answer.statusCode() + ": " + answer.body());
+        fail(message.find() ? message.group(1) + " (" + answer.statusCode() + ")" : "the server answered " + answer.statusCode() + ": " + answer.body());
     }
 
     /** How long to wait before the next attempt: Retry-After, where the answer has it. */
@@ -94,6 +92,7 @@ public final class Customer {
             try {
                 answer = poller.ask(asked);
             } catch (IOException failed) {
+                System.err.println("no answer from " + BASE + " (" + failed + "); the same again");
                 Thread.sleep(1000);
                 continue;
             }
@@ -189,6 +188,7 @@ public final class Customer {
     }
 
     public static void main(String[] words) throws IOException, InterruptedException {
+        Thread.setDefaultUncaughtExceptionHandler((thread, failed) -> fail("with the server " + BASE + " or the journal: " + failed));
         String command = words.length == 0 ? "" : words[0];
         boolean applied = true;
         if (KEY.isEmpty())

@@ -13,7 +13,7 @@ import java.util.regex.*;
 import java.util.stream.LongStream;
 
 public final class Reconcile {
-    static final String BASE = setting("BASE", "http://127.0.0.1:8080");
+    static final String BASE = setting("BASE", "http://127.0.0.1:8080").replaceFirst("(/api/v1)?/*$", "");
     static final String KEY = setting("ACCOUNT_KEY", "");
     static final Path COPY = Path.of(setting("COPY", "entries.copy"));
     static final HttpClient CLIENT = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1)
@@ -137,6 +137,7 @@ public final class Reconcile {
     }
 
     public static void main(String[] words) throws IOException, InterruptedException {
+        Thread.setDefaultUncaughtExceptionHandler((thread, failed) -> fail("with the server " + BASE + " or the copy: " + failed));
         if (KEY.isEmpty())
             fail("set ACCOUNT_KEY to a key with the area account (crk_…)");
         LocalDate today = LocalDate.now(ZoneOffset.UTC), first = today, last = today.minusDays(1); // today is not over

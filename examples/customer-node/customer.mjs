@@ -8,7 +8,7 @@ import { closeSync, existsSync, fsyncSync, openSync, readFileSync, truncateSync,
 import { setTimeout as sleep } from "node:timers/promises";
 import zlib from "node:zlib";
 
-const BASE = process.env.BASE ?? "http://127.0.0.1:8080";
+const BASE = (process.env.BASE ?? "http://127.0.0.1:8080").replace(/(\/api\/v1)?\/*$/, "");
 const KEY = process.env.KEY || fail("set KEY to the key that the operator gave you (crk_…)");
 const JOURNAL = process.env.JOURNAL ?? "wallet.journal";
 const WAIT_S = 55; // how long a poll may wait for a change
@@ -28,6 +28,9 @@ function refuse({ status, text }) {
   try { error = JSON.parse(text); } catch { /* not croupier's */ }
   fail(error.message ? `${error.message} (${status} ${error.error})` : `the server answered ${status}: ${text}`);
 }
+
+/** Why there is no answer. */
+const failure = (error) => `no answer from ${BASE}: ${error.cause?.code ?? error.cause ?? error}`;
 
 /** How long to wait before the next attempt: Retry-After, where the answer has it. */
 const pause = (answer, otherwiseMs) => sleep(1000 * Number(answer.headers?.get("Retry-After")) || otherwiseMs);
@@ -76,7 +79,8 @@ async function poll(sport, event, changes) {
     let answer;
     try {
       answer = await ask("GET", `/api/v1/${sport}/events/${event}`, undefined, headers, WAIT_S + 5, before);
-    } catch {
+    } catch (error) {
+      console.error(`${failure(error)}; the same again`);
       before = null; // where the difference was damaged, the next answer is whole
       await sleep(1000);
       continue;
@@ -133,7 +137,7 @@ async function settle(id, body, first = false) {
     try {
       answer = await ask("POST", "/api/v1/casino/wallet", body);
     } catch (error) {
-      answer = { status: 0, text: String(error) };
+      answer = { status: 0, text: failure(error) };
     }
     if ([200, 409, 422].includes(answer.status) || DECIDES.test(answer.text) || (first && answer.text.includes('"player_not_found"'))) {
       note({ id, status: answer.status, answer: answer.text });
@@ -182,7 +186,7 @@ if (TAKES[command] !== rest.length || !/^[0-9]{1,13}$/.test(number)) { // the wa
   await poll(rest[0], rest[1], Number(rest[2]));
 } else if (command === "launch") {
   const body = JSON.stringify({ mode: "real", player_reference: rest[1], currency: rest[2] });
-  const answer = await ask("POST", `/api/v1/casino/games/${rest[0]}/launch`, body);
+  const answer = await ask("POST", `/api/v1/casino/games/${rest[0]}/launch`, body).catch((error) => fail(failure(error)));
   if (answer.status !== 200) refuse(answer);
   console.log(answer.text);
 } else {

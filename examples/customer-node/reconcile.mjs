@@ -4,7 +4,7 @@
 import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
-const BASE = process.env.BASE ?? "http://127.0.0.1:8080";
+const BASE = (process.env.BASE ?? "http://127.0.0.1:8080").replace(/(\/api\/v1)?\/*$/, "");
 const KEY = process.env.ACCOUNT_KEY || fail("set ACCOUNT_KEY to a key with the area account (crk_…)");
 const COPY = process.env.COPY ?? "entries.copy";
 
@@ -26,7 +26,7 @@ async function get(path) {
       if (answer.status !== 429 && answer.status < 500) fail(`${answer.status} ${reason}`);
       pauseMs = 1000 * Number(answer.headers.get("Retry-After")) || pauseMs;
     } catch (error) {
-      reason = error;
+      reason = `from ${BASE}: ${error.cause?.code ?? error.cause ?? error}`;
     }
     console.error(`no answer yet (${reason}); the same again`);
     await sleep(pauseMs);

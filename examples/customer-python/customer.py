@@ -15,7 +15,7 @@ import urllib.error
 import urllib.request
 import uuid
 
-BASE = os.environ.get("BASE", "http://127.0.0.1:8080")
+BASE = re.sub("(/api/v1)?/*$", "", os.environ.get("BASE", "http://127.0.0.1:8080"), count=1)
 KEY = os.environ.get("KEY") or sys.exit("customer.py: set KEY to the key that the operator gave you (crk_…)")
 JOURNAL = os.environ.get("JOURNAL", "wallet.journal")
 # The refusals beside 409 and 422 that decide: this operation was not applied, in an earlier attempt either. player_not_found
@@ -51,15 +51,15 @@ def decoded(answer, before):
 
 def ask(method, path, body=None, headers=None, timeout_s=15, before=None):
     """Status, headers and text of an answer; OSError when there is none, or not all of it, or it cannot be decoded."""
-    request = urllib.request.Request(BASE + path, method=method, data=body, headers={
-        "Authorization": f"Bearer {KEY}", "Content-Type": "application/json", **(headers or {})})
     try:
+        request = urllib.request.Request(BASE + path, method=method, data=body, headers={
+            "Authorization": f"Bearer {KEY}", "Content-Type": "application/json", **(headers or {})})
         with urllib.request.urlopen(request, timeout=timeout_s) as answer:
             return answer.status, answer.headers, decoded(answer, before).decode()
     except urllib.error.HTTPError as error:  # 304 is one, too
         return error.code, error.headers, decoded(error, before).decode()
     except Exception as error:  # of the network, or of what an answer is made of: there are many
-        raise OSError(f"no whole answer: {error!r}") from error
+        raise OSError(f"no whole answer from {BASE}: {error!r}") from error
 
 
 def fail(status, text):
@@ -97,7 +97,8 @@ def poll(sport, event, changes):
             headers["Available-Dictionary"] = f":{base64.b64encode(hashlib.sha256(before).digest()).decode()}:"
         try:
             status, fields, text = ask("GET", f"/api/v1/{sport}/events/{event}", None, headers, WAIT_S + 5, before)
-        except OSError:
+        except OSError as error:
+            print(f"{error}; the same again", file=sys.stderr, flush=True)
             before = None  # where the difference was damaged, the next answer is whole
             time.sleep(1)
             continue
@@ -209,4 +210,7 @@ def main(command="", *arguments):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except OSError as error:  # of a launch, or of the journal
+        sys.exit(f"customer.py: {error}")

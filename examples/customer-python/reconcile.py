@@ -4,12 +4,13 @@
 import datetime
 import json
 import os
+import re
 import sys
 import time
 import urllib.error
 import urllib.request
 
-BASE = os.environ.get("BASE", "http://127.0.0.1:8080")
+BASE = re.sub("(/api/v1)?/*$", "", os.environ.get("BASE", "http://127.0.0.1:8080"), count=1)
 KEY = os.environ.get("ACCOUNT_KEY") or sys.exit("reconcile.py: set ACCOUNT_KEY to a key with the area account (crk_…)")
 COPY = os.environ.get("COPY", "entries.copy")
 

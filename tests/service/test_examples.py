@@ -372,6 +372,28 @@ def test_a_refusal_ends_a_customer_with_a_sentence(customer):
     assert json.loads(customer.run("settle").partition(" ")[2])["balance_minor"] == 100
 
 
+@pytest.mark.parametrize("base", [None, "127.0.0.1:1"])
+def test_a_server_that_is_not_there_is_told(program, base, tmp_path):
+    """A wrong address is seen at once: a poll says each time that it had no answer, and a launch ends with a sentence."""
+    customer, base = Customer(program, None, tmp_path), base or f"http://127.0.0.1:{free_port()}"
+    refused = customer.run("launch", "anubis-falls", "player-1", "EUR", base=base, key="crk_none", exits=1)
+    assert refused.count("\n") == 1 and refused.lower().startswith("customer") and "127.0.0.1" in refused, refused
+    process = customer.start("poll", "cricket", 1, 1, base=base, key="crk_none")
+    said = process.stderr.readline()
+    assert "127.0.0.1" in said, said
+    if "the same again" in said or said.startswith("0 "):
+        assert "127.0.0.1" in process.stderr.readline()
+        process.kill()
+    output, errors = process.communicate(timeout=60 * PATIENCE)
+    assert output == "" and "\tat " not in errors and "Traceback" not in errors
+
+
+@pytest.mark.parametrize("end", ["/", "/api/v1", "/api/v1/"])
+def test_the_address_may_end_in_a_slash_or_in_the_path_of_the_api(customer, end):
+    base = f"http://127.0.0.1:{customer.market.port}{end}"
+    assert json.loads(customer.run("launch", "anubis-falls", "player-1", "EUR", base=base))["launch_id"]
+
+
 class Busy(http.server.BaseHTTPRequestHandler):
     """Refuses the first attempt, with a time to wait."""
 
@@ -525,7 +547,7 @@ def test_a_day_whose_sums_are_above_2_53_is_compared_to_the_cent(reconciler, the
         server.day = {"day": day, "days": [{**row, "currency": "EUR", "entries": 3, "transfers_in_minor": theirs}], "next_cursor": None}
         threading.Thread(target=server.serve_forever, daemon=True).start()
         done = subprocess.run([*map(str, reconciler), day, day], capture_output=True, text=True, timeout=60 * PATIENCE, env=dict(
-            os.environ, BASE=f"http://127.0.0.1:{server.server_port}", ACCOUNT_KEY="crk_none", COPY=str(tmp_path / "copy")))
+            os.environ, BASE=f"http://127.0.0.1:{server.server_port}/api/v1/", ACCOUNT_KEY="crk_none", COPY=str(tmp_path / "copy")))
         server.shutdown()
     verdict = f"here, but 3 0 {theirs} 0 0 there" if status else "equal"
     assert (done.returncode, done.stdout) == (status, f"{day} EUR 3 0 {2**53 + 3} 0 0 {verdict}\n"), done
