@@ -732,8 +732,8 @@ static void return_memory(struct app *app)
 static bool has_loaded(const struct app *app, bool *policies)
 {
     uint64_t stamp;
-    *policies = refresher_wait_ready(policies_refresher(app->shared.policies), 0);
-    bool games = refresher_wait_ready(games_refresher(app->shared.games), 0);
+    *policies = refresher_is_ready(policies_refresher(app->shared.policies));
+    bool games = refresher_is_ready(games_refresher(app->shared.games));
     bool odds = odds_store_stamp(app->odds, &stamp) == STATUS_OK || odds_store_asks(app->odds);
     return *policies && games && odds;
 }

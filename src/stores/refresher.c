@@ -1,6 +1,6 @@
 /*
- * One lock guards the current snapshot, the counts of all of them, the retired ones, `stopping` and
- * `ready`. Nothing slow happens under it.
+ * One lock guards the current snapshot, the counts of all of them, the retired ones and `stopping`.
+ * Nothing slow happens under it.
  */
 #include "stores/refresher.h"
 
@@ -26,12 +26,11 @@ struct refresher {
     atomic_uint_least64_t generation;
     atomic_uint_least64_t confirmed_ms; /* monotonic; 0: never */
     atomic_uint_least64_t errors;
+    atomic_bool ready; /* a table was confirmed when it was read; only the thread sets it */
 
     struct background thread; /* its lock guards the fields below */
-    uv_cond_t loaded;         /* `ready` was set */
     struct table_snapshot *current;
     struct table_snapshot *retired; /* not held any more */
-    bool ready;
 
     /* the thread's own */
     struct platform_store *store;
@@ -235,17 +234,14 @@ static uint32_t refresh(struct refresher *refresher)
     refresher->starved_ms = thread_starved_ms();
     if (first || refresher->failures > 0)
         note_recovery(refresher, first, took_ms);
-    else if (refresher->ready && refresher->options.refresh_ms < AGE_MAX_MS)
-        /* The first table may take long to read. Only this thread sets `ready`. */
+    else if (refresher_is_ready(refresher) && refresher->options.refresh_ms < AGE_MAX_MS)
+        /* The first table may take long to read. */
         note_delay(refresher, now_ms - before_ms, took_ms,
                    refresher->starved_ms - starved_before_ms);
     refresher->failures = 0;
     if (changed && took_ms > refresher->options.refresh_ms)
         return 0; /* a long reading is confirmed at once, or it would be out of date on arrival */
-    uv_mutex_lock(&refresher->thread.lock);
-    refresher->ready = true;
-    uv_cond_broadcast(&refresher->loaded);
-    uv_mutex_unlock(&refresher->thread.lock);
+    atomic_store(&refresher->ready, true);
     return pause_ms(refresher);
 }
 
@@ -267,7 +263,6 @@ struct refresher *refresher_create(const struct refresher_options *options)
     struct refresher *refresher = memory_alloc_zeroed(1, sizeof *refresher);
     CHECK(options->refresh_ms > 0);
     refresher->options = *options;
-    CHECK(uv_cond_init(&refresher->loaded) == 0);
     background_start(&refresher->thread, options->name, run, refresher);
     return refresher;
 }
@@ -281,20 +276,12 @@ void refresher_destroy(struct refresher **at)
     CHECK(refresher->current == NULL || refresher->current->references == 1);
     release_locked(refresher, refresher->current);
     destroy_snapshots(refresher, refresher->retired);
-    uv_cond_destroy(&refresher->loaded);
     memory_free(refresher);
 }
 
-bool refresher_wait_ready(struct refresher *refresher, uint32_t timeout_ms)
+bool refresher_is_ready(const struct refresher *refresher)
 {
-    uint64_t until_ns = after_ms(timeout_ms);
-    uv_mutex_lock(&refresher->thread.lock);
-    while (!refresher->ready &&
-           condition_wait_until(&refresher->loaded, &refresher->thread.lock, until_ns)) {
-    }
-    bool ready = refresher->ready;
-    uv_mutex_unlock(&refresher->thread.lock);
-    return ready;
+    return atomic_load(&refresher->ready);
 }
 
 int64_t refresher_age_ms(struct refresher *refresher)

@@ -41,8 +41,8 @@ struct refresher *refresher_create(const struct refresher_options *options);
 /* No table is held any more. Takes as long as a store call that is under way. */
 void refresher_destroy(struct refresher **refresher);
 
-/* Waits until there is a table, at most `timeout_ms`. */
-bool refresher_wait_ready(struct refresher *refresher, uint32_t timeout_ms);
+/* Has there been a table that was not out of date on arrival? */
+bool refresher_is_ready(const struct refresher *refresher);
 
 int64_t refresher_age_ms(struct refresher *refresher); /* since it was confirmed; -1: never */
 uint64_t refresher_errors(struct refresher *refresher);

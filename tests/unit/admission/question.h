@@ -1,6 +1,20 @@
 #pragma once
 
+#include <time.h>
+
 #include "admission/admission.h"
+#include "base/clock.h"
+#include "stores/refresher.h"
+
+/* Waits until the policies have been read, at most `most_ms`. */
+static bool wait_until_ready(struct policies *policies, uint64_t most_ms)
+{
+    const uint64_t began_ms = clock_monotonic_ms();
+    while (!refresher_is_ready(policies_refresher(policies)) &&
+           clock_monotonic_ms() - began_ms < most_ms)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return refresher_is_ready(policies_refresher(policies));
+}
 
 /* What a request says about who asks; the second of two lines of a field is empty. */
 struct admission_question {

@@ -6,7 +6,6 @@
 #include "fake_platform.h"
 #include "limits/rate_limit.h"
 #include "question.h"
-#include "stores/refresher.h"
 #include "tests.h"
 
 #define NOW_WALL_MS 1763700000000
@@ -37,7 +36,7 @@ static int set_up(void **state)
     static struct cidr proxy;
     assert_int_equal(cidr_parse(TEXT("10.0.0.0/8"), &proxy, NULL), STATUS_OK);
     scene->admission = admission_create(scene->policies, (struct cidr_list){&proxy, 1});
-    assert_true(refresher_wait_ready(policies_refresher(scene->policies), PATIENCE_MS));
+    assert_true(wait_until_ready(scene->policies, PATIENCE_MS));
     *state = scene;
     return 0;
 }
@@ -370,7 +369,7 @@ TEST(without_any_table_nothing_is_decided)
     const struct platform_store_options store = {.uri = "fake:"};
     struct scene scene = {.policies = policies_create(&store, 2)};
     scene.admission = admission_create(scene.policies, (struct cidr_list){0});
-    assert_false(refresher_wait_ready(policies_refresher(scene.policies), 20));
+    assert_false(wait_until_ready(scene.policies, 20));
     assert_verdict(&scene, from("203.0.113.7"), DENIAL_UNAVAILABLE);
     admission_destroy(&scene.admission);
     policies_destroy(&scene.policies);

@@ -3,7 +3,6 @@
 #include "admission/admission.h"
 #include "fake_platform.h"
 #include "question.h"
-#include "stores/refresher.h"
 #include "tests.h"
 
 #define PATIENCE_MS 60000U
@@ -29,7 +28,7 @@ static struct policies *start(void)
 static struct policies *start_and_wait(void)
 {
     struct policies *policies = start();
-    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
+    assert_true(wait_until_ready(policies, PATIENCE_MS));
     return policies;
 }
 
@@ -93,7 +92,7 @@ TEST_WITH(the_age_tells_when_the_table_was_confirmed, set_up, tear_down)
     wait_for_error(policies);
     assert_int_equal(facts_of(policies).age_ms, -1);
     fake_set(&fake.open_status, STATUS_OK);
-    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
+    assert_true(wait_until_ready(policies, PATIENCE_MS));
     assert_true(facts_of(policies).age_ms >= 0);
     policies_destroy(&policies);
 }
@@ -104,9 +103,9 @@ TEST_WITH(a_store_that_cannot_be_opened_is_tried_until_it_can, set_up, tear_down
     struct policies *policies = start();
     for (int i = 0; i < 3; i++)
         wait_for_error(policies);
-    assert_false(refresher_wait_ready(policies_refresher(policies), 1));
+    assert_false(wait_until_ready(policies, 1));
     fake_set(&fake.open_status, STATUS_OK);
-    assert_true(refresher_wait_ready(policies_refresher(policies), PATIENCE_MS));
+    assert_true(wait_until_ready(policies, PATIENCE_MS));
     policies_destroy(&policies);
 }
 

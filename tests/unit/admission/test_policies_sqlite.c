@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "question.h"
 #include "stores/platform_records.h"
-#include "stores/refresher.h"
 #include "test_directory.h"
 #include "tests.h"
 
@@ -36,7 +35,7 @@ static int set_up(void **state)
     store.create = false;
     scene->policies = policies_create(&store, 5);
     scene->admission = admission_create(scene->policies, (struct cidr_list){0});
-    assert_true(refresher_wait_ready(policies_refresher(scene->policies), PATIENCE_MS));
+    assert_true(wait_until_ready(scene->policies, PATIENCE_MS));
     *state = scene;
     return 0;
 }
