@@ -15,7 +15,6 @@
  * that a page never continues a foreign list. The limit may change from page to page.
  */
 
-#define GAMES_LIMIT_MAX HTTP_QUERY_LIMIT_MAX
 #define GAMES_CURSOR_TAG_SIZE 16U
 #define GAMES_CURSOR_SIZE 112U /* of the text, with its NUL: 80 bytes are 107 characters */
 

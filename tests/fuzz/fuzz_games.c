@@ -51,7 +51,7 @@ static void fuzz_query(struct text text)
         CHECK(query.limit == 77);
         return;
     }
-    CHECK(query.limit >= 1 && query.limit <= GAMES_LIMIT_MAX);
+    CHECK(query.limit >= 1 && query.limit <= HTTP_QUERY_LIMIT_MAX);
     check_filter(query.provider, game_id_is_sound);
     check_filter(query.category, game_word_is_sound);
     check_filter(query.feature, game_word_is_sound);
