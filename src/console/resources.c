@@ -91,12 +91,6 @@ static void note_refusal(void *context, const char *name, const char *reason)
     json_end(&json);
 }
 
-/* A person corrects all fields of a form at once. */
-static void note_refusals(struct console_call *call, const struct console_settings *settings)
-{
-    resource_refusals(call->route->resource, settings->list, note_refusal, call);
-}
-
 enum status console_make(struct console_call *call, const struct console_making *making,
                          struct error *error)
 {
@@ -120,8 +114,8 @@ enum status console_make(struct console_call *call, const struct console_making 
         status = resource_make(call->route->resource, &edit, call->now_ms, call->record, error);
         name_field(call, wrong);
     }
-    if (status == STATUS_INVALID && sound)
-        note_refusals(call, &settings);
+    if (status == STATUS_INVALID && sound) /* a person corrects all fields of a form at once */
+        resource_refusals(call->route->resource, settings.list, note_refusal, call);
     console_settings_free(&settings);
     return status;
 }
@@ -181,7 +175,7 @@ enum status console_change(struct console_call *call, struct error *error)
     if (status == STATUS_OK) {
         status = change(call, &settings, error);
         if (status == STATUS_INVALID)
-            note_refusals(call, &settings);
+            resource_refusals(call->route->resource, settings.list, note_refusal, call);
     }
     console_settings_free(&settings);
     return answered(call, status);
