@@ -159,6 +159,7 @@ struct listing {
     struct console_page page;
     size_t state; /* 0: any, or the state behind it */
     uint64_t met;
+    uint64_t last; /* the number of the last row of the trail */
 };
 
 /* Counts a row. Is it on the page? */
@@ -213,15 +214,10 @@ enum status console_rounds(struct console_call *call, struct error *error)
 #define ROWS 100
 #define ROWS_MAX 1000
 
-struct trail_listing {
-    struct json_writer *json;
-    uint64_t count, last;
-};
-
 static bool list_row(void *context, const void *record)
 {
-    struct trail_listing *listing = context;
-    listing->count++;
+    struct listing *listing = context;
+    listing->met++;
     listing->last = ((const struct trail_record *)record)->number;
     resource_write(&trail_resource, record, listing->json);
     return true;
@@ -249,7 +245,7 @@ enum status console_audit(struct console_call *call, struct error *error)
                                   .before = console_number(query, "before", INT64_MAX, 0),
                                   .limit = console_number(query, "limit", ROWS_MAX, ROWS),
                                   .operators = call->signed_in.who.role == ROLE_OWNER};
-    struct trail_listing listing = {.json = &call->json};
+    struct listing listing = {.json = &call->json};
     const char *since = console_parameter(query, "since");
     const int64_t day = read_day(query, "day", -1);
     enum status status = query->status;
@@ -264,7 +260,7 @@ enum status console_audit(struct console_call *call, struct error *error)
     json_array(&call->json, "items");
     status = platform_trail_search(call->store, &search, list_row, &listing, error);
     json_end(&call->json);
-    bool more = listing.count == search.limit && listing.last > 1;
+    bool more = listing.met == search.limit && listing.last > 1;
     json_unsigned_or_null(&call->json, "next", more ? listing.last : 0);
     return status;
 }
