@@ -142,17 +142,11 @@ static enum status write_transactions(struct copy *copy,
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Every game keeps its updated_ms, which is one for all that are put at once. */
-static enum status write_games(struct copy *copy, const struct game_record *games, size_t count)
-{
-    struct games_put_result result;
-    return platform_games_put(copy->to, games, NULL, count, games[0].updated_ms, &result,
-                              copy->error);
-}
-
 static enum status write_rows(struct copy *copy)
 {
     const void *rows = copy->rows;
+    const struct game_record *games = rows;
+    struct games_put_result result;
     const size_t count = copy->row_count;
     copy->row_count = 0;
     if (count == 0)
@@ -163,7 +157,9 @@ static enum status write_rows(struct copy *copy)
     case RECORD_LAUNCH:
         return platform_launches_add(copy->to, rows, count, copy->error);
     case RECORD_GAME:
-        return write_games(copy, rows, count);
+        /* Every game keeps its updated_ms, which is one for all that are put at once. */
+        return platform_games_put(copy->to, games, NULL, count, games->updated_ms, &result,
+                                  copy->error);
     case PART_USAGE:
         return platform_usage_add(copy->to, rows, count, copy->error);
     default:
