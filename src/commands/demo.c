@@ -165,12 +165,6 @@ static void make_screen(const struct demo *demo, struct screen *screen)
     set_file(screen, "secret", demo, DEMO_SECRET_FILE);
 }
 
-static void free_screen(struct screen *screen)
-{
-    for (size_t i = 0; i < screen->count; i++)
-        buffer_wipe(&screen->values[i].text);
-}
-
 /* "@name@" becomes its value; a line that begins with "?name|" is there when that has one. */
 static void fill_in(struct screen *screen, struct text form, struct buffer *out)
 {
@@ -310,7 +304,8 @@ static void on_ready(void *context, const struct app_ports *ports)
     start_crowd(demo, &screen);
     if (demo->record != NULL)
         start_replay(demo);
-    free_screen(&screen);
+    for (size_t i = 0; i < screen.count; i++)
+        buffer_wipe(&screen.values[i].text);
 }
 
 /* ---- before it runs -------------------------------------------------------------------------- */

@@ -276,11 +276,10 @@ enum status resource_change(const struct resource *resource, struct platform_sto
 
 void resource_write(const struct resource *resource, const void *record, struct json_writer *json)
 {
-    if (resource->write != NULL) {
+    if (resource->write != NULL)
         resource->write(json, record);
-        return;
-    }
-    fields_write_object(resource->fields, record, json);
+    else
+        fields_write_object(resource->fields, record, json);
 }
 
 void resource_append_id(const struct resource *resource, const void *record, struct buffer *out)
