@@ -256,6 +256,31 @@ def test_what_a_fault_and_a_wrong_percent_encoding_are_answered_is_as_the_docume
             described(path, response, verb_of(item))
 
 
+def test_words_that_the_service_refuses_the_document_refuses_or_describes(shared):
+    """A schema counts characters, and the service bytes; which countries there are no pattern says."""
+    customer = shared.add_customer("Wordy", options=["--casino"])
+    add_games(shared, "words", provider="wordy")
+    player = add_player(shared, customer)
+    shared.await_admission(customer.key)
+    real = {"mode": "real", "player_reference": "alice", "currency": "EUR"}
+    asked = [("launch", {**mode, field: word}, field) for mode in (real, {"mode": "demo"}) for field in ("language", "device")
+             for word in ("a\nb", "a\x7f", "a\x85", "\u20ac" * 22)]
+    asked += [("launch", {**mode, "country": "UK"}, "country") for mode in (real, {"mode": "demo"})]
+    for number, word in enumerate(("a\nb", "a\x7f", "a\x85", "\u20ac" * 22)):
+        for request in (debit, credit):
+            for field in ("game_id", "round_id"):
+                asked.append(("wallet", {**request(player, f"word-{number}", 1, game_id="words", round_id="r"), field: word}, field))
+    schemas = {"launch": SCHEMAS["LaunchRequest"], "wallet": SCHEMAS["WalletRequest"]}
+    for kind, body, field in asked:
+        path = PATH if kind == "wallet" else "/api/v1/casino/games/words/launch"
+        response = shared.request("POST", path, key=customer.key, body=json.dumps(body).encode(), headers={"Content-Type": "application/json"})
+        assert response.error == (400, "invalid_request") and field in response.json()["message"], (body, response)
+        if jsonschema.Draft202012Validator(schemas[kind]).is_valid(body):
+            [described] = {one["properties"][field]["description"] for one in schemas[kind]["oneOf"]
+                           if jsonschema.Draft202012Validator(one).is_valid(body)}
+            assert ("64 bytes" if field != "country" else "not UK") in described, (body, described)
+
+
 def test_what_is_answered_without_stores_is_as_the_document_says(make_service):
     service = make_service(stores=False)
     service.start(healthy=False)
