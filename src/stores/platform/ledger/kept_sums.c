@@ -150,13 +150,6 @@ static enum status read_entries(struct platform_store *store, struct keeping *ke
     return status;
 }
 
-static enum status keep_more(struct platform_store *store, struct keeping *keeping,
-                             struct error *error)
-{
-    enum status status = read_entries(store, keeping, error);
-    return status == STATUS_OK ? sql_transact(store, keep_rows, keeping, error) : status;
-}
-
 /* A failure costs time and nothing else: then the entries are read, and the next caller tries
  * again. */
 bool platform_ledger_keep_sums(struct platform_store *store, int64_t least)
@@ -175,7 +168,9 @@ bool platform_ledger_keep_sums(struct platform_store *store, int64_t least)
         status = find_complete(store, &complete, &error);
     while (status == STATUS_OK && complete - keeping.from >= least) {
         keeping.until = complete - keeping.from > AT_ONCE ? keeping.from + AT_ONCE : complete;
-        status = keep_more(store, &keeping, &error);
+        status = read_entries(store, &keeping, &error);
+        if (status == STATUS_OK)
+            status = sql_transact(store, keep_rows, &keeping, &error);
         keeping.from = keeping.until;
     }
     buffer_free(&keeping.rows);

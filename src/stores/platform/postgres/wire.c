@@ -345,11 +345,6 @@ bool postgres_is_alive(struct postgres_store *store)
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
-static void statement_name(size_t slot, char name[16])
-{
-    (void)snprintf(name, 16, "s%zu", slot);
-}
-
 static size_t find_statement(struct postgres_store *store, const char *sql)
 {
     for (size_t i = 0; i < store->statement_count; i++)
@@ -390,7 +385,7 @@ static bool send_query(struct postgres_store *store, const struct sql_query *que
     int count = query->parameters != NULL ? query->parameters->count : 0;
     size_t slot = find_statement(store, query->sql);
     char name[16];
-    statement_name(slot, name);
+    (void)snprintf(name, sizeof name, "s%zu", slot);
     *prepares = store->statements[slot].state == POSTGRES_NEW;
     if (*prepares) {
         if (PQsendPrepare(store->connection, name, query->sql, 0, NULL) == 0)
