@@ -307,18 +307,12 @@ void id_index_close(struct id_index **index)
     memory_free(closed);
 }
 
-/* Upkeep that is at a long merge gives up, since the writer waits. */
-static void take_upkeep(struct id_index *index)
-{
-    relaxed_store(&index->hurry, true);
-    uv_mutex_lock(&index->upkeep);
-    relaxed_store(&index->hurry, false);
-}
-
 static enum status load_again(struct id_index *index, const struct id_source *source,
                               int64_t last_number, struct error *error)
 {
-    take_upkeep(index);
+    relaxed_store(&index->hurry, true); /* a long merge gives up, since the writer waits */
+    uv_mutex_lock(&index->upkeep);
+    relaxed_store(&index->hurry, false);
     enum status status = load(index, source, last_number, READY_PATIENCE_MS, error);
     uv_mutex_unlock(&index->upkeep);
     id_parts_wake(index);

@@ -63,12 +63,6 @@ struct step {
     char temporary[ID_NAME_SIZE], name[ID_NAME_SIZE];
 };
 
-static void reject_damaged(struct id_index *index, const struct id_part *part)
-{
-    if (part->run != NULL && relaxed_load(&part->run->damaged))
-        id_run_reject(index, part->run);
-}
-
 /* The ids of the parts as one run, under its temporary name. */
 static enum status write_parts(const struct step *step, struct id_run **run, struct error *error)
 {
@@ -91,9 +85,10 @@ static enum status write_parts(const struct step *step, struct id_run **run, str
     enum status status = id_run_write(run, step->directory->descriptor, step->temporary,
                                       &step->directory->database, &plan, streams, count, error);
     for (size_t i = 0; i < count; i++) {
+        const struct id_run *read = step->parts[i].run;
         id_stream_end(&streams[i]);
-        if (status == STATUS_MALFORMED)
-            reject_damaged(step->index, &step->parts[i]);
+        if (status == STATUS_MALFORMED && read != NULL && relaxed_load(&read->damaged))
+            id_run_reject(step->index, read);
     }
     return status;
 }
