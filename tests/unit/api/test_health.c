@@ -140,8 +140,8 @@ static int begin(void **state)
     mailbox = mailbox_create(&loop);
     log_ = log_create(log_pipe[1], LOG_INFO, LOG_FORMAT_TEXT);
     const struct platform_store_options platform = {
-        .uri = "sqlite:/x", .timeout_ms = 20, .log = log_};
-    health = health_create(NULL, 10, &platform);
+        .uri = "sqlite:/x", .timeout_ms = 400, .log = log_};
+    health = health_create(NULL, 200, &platform);
     health_waits_init(health, &waits, &loop);
     return 0;
 }
@@ -249,7 +249,7 @@ TEST_WITH(askers_that_come_together_share_one_probe, begin, end)
     atomic_store(&stores.hang, false);
     assert_int_equal(sem_post(&stores.release), 0);
     wait_for_answers(100);
-    /* On a machine that sleeps here for a quarter of a second the probe is late, and that is
+    /* On a machine that sleeps here for half a second the probe is late, and that is
      * right. */
     if (some[0].status == 200)
         assert_int_equal(atomic_load(&stores.odds_pings), 1);
