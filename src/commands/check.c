@@ -246,7 +246,7 @@ static struct platform_store *check_platform(struct report *report, const struct
         platform_store_close(&platform);
     const struct configured store = {"platform store", config->platform_store, "platform.store",
                                      config_platform_file(config),
-                                     platform != NULL ? platform->server : NULL};
+                                     status == STATUS_OK ? platform->server : NULL};
     report_store(report, &store, status, &error);
     if (status == STATUS_OK && platform->unsafe != NULL)
         report_check(report, "platform durability", WARNING,
