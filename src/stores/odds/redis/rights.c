@@ -20,7 +20,8 @@ static const struct asked {
     {"PTTL", "odds:", "cricket:0"},
     {"MULTI", "", ""},
     {"EXEC", "", ""},
-    /* The rights from here on are for writing; those from TIME to EVAL are for the script of rate limits. */
+    /* The rights from here on are for writing; those from TIME to EVAL are for the script of rate
+     * limits. */
     {"ZADD", "interest:", "cricket XX GT 0 0"},
     {"ZREMRANGEBYSCORE", "interest:", "cricket 0 (0"},
     {"TIME", "", ""},
