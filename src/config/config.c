@@ -484,7 +484,7 @@ static bool needs_restart(const struct setting *setting, const char *before, con
 static const char *value_in_force(const struct config *config, size_t setting)
 {
     return strcmp(settings[setting].about.key, "store") == 0
-               ? *(char *const *)((const char *)config + settings[setting].offset)
+               ? *(char *const *)(const void *)((const char *)config + settings[setting].offset)
                : snapshot_of(config)->values[setting];
 }
 
