@@ -22,8 +22,9 @@ static const struct command_group groups[] = {
     {0},
 };
 
-/* A file that gets one of these numbers would receive what is written for people. If standard output
- * alone is closed, a write to it fails, so that no command reports a key that it could not show. */
+/* A file that gets one of these numbers would receive what is written for people. If standard
+ * output alone is closed, a write to it fails, so that no command reports a key that it could not
+ * show. */
 static void open_standard_descriptors(void)
 {
     const bool watched = fcntl(STDERR_FILENO, F_GETFD) >= 0;

@@ -182,7 +182,7 @@ static bool read_time(struct text text, int64_t *day_ms)
 
 enum status clock_parse_rfc3339(struct text text, int64_t *wall_ms)
 {
-    int64_t time_ms = 0; /* first of the day */
+    int64_t time_ms = 0;
     if (!has_form(text, "0000-00-00") ||
         (text.size > 10 && !read_time(text_from(text, 10), &time_ms)))
         return STATUS_INVALID;

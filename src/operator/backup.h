@@ -46,7 +46,8 @@ struct backup_sources {
 
 /* Makes a backup in `directory`, which must not be there, or empty; the one above it must be.
  * STATUS_EXISTS: there is something in it; STATUS_FULL: its disk has no room; STATUS_MALFORMED: the
- * platform store is damaged or has lost rows, so it is not backed up. Where it fails nothing is left behind. */
+ * platform store is damaged or has lost rows, so it is not backed up. Where it fails nothing is
+ * left behind. */
 MUST_CHECK enum status backup_make(const char *directory, const struct backup_sources *sources,
                                    const struct progress_watch *watch,
                                    struct backup_manifest *manifest, struct error *error);

@@ -58,7 +58,7 @@ enum status postgres_ledger_fail(struct postgres_store *store, enum status statu
                  has_state(store, "57P0"); /* the server ended the connection */
     postgres_ledger_forget(store);         /* a batch that begins again reads everything */
     status = postgres_end(store, status, error);
-    /* Not where a commit that waits for a standby has the lock. */
+    /* A batch does not begin again where a commit that waits for a standby has the lock. */
     return again && !store->unknown && !(locked && store->doubtful) ? STATUS_CONFLICT : status;
 }
 
