@@ -23,7 +23,7 @@ RATE = 5 * READERS, 1  # requests in so many seconds: each reader's share of 300
 ASKED = 21  # times for each question
 CUSTOMER = "cus_LedgerBench00000"  # of bench/ledger
 CLIENTS = 8  # that poll, and that bet
-EVENT = "/api/v1/cricket/events/34000001"
+EVENT = "/api/v1/cricket/events/3400000"  # and a figure: 1 is polled, the others are as large as answers of readers
 
 
 class Reader:
@@ -34,7 +34,7 @@ class Reader:
         self.headers = {"Authorization": f"Bearer {key}"}
 
     def get(self, path, allowed):
-        self.connection.request("GET", f"/api/v1/account{path}", headers=self.headers)
+        self.connection.request("GET", path if path.startswith(EVENT) else f"/api/v1/account{path}", headers=self.headers)
         answer = self.connection.getresponse()
         body = answer.read()
         if answer.status not in allowed:
@@ -104,39 +104,47 @@ class Account:
 
     def account_beside(self, name, uri):
         with self.account_server(f"beside {name}", uri, "/".join(map(str, RATE))) as server:
-            server.publish([event_row(34000001)], {34000001: markets_of_size(2000)})
             reader = Reader(server, server.account_key)
             entries = reader.ask("/entries?limit=200")["entries"]
             players, day = {entry["player_id"]: entry["transaction_id"] for entry in entries}, entries[0]["created_at"][:10]
+            asked = [[f"/statement?player_id={player}", f"/transactions?id={transaction}", "/entries?limit=200", f"/days?day={day}"]
+                     for player, transaction in players.items()]
+            sizes = {34000002 + i: len(reader.get(path, (200, 503))[1]) for i, path in enumerate(asked[0])}
+            server.publish([event_row(event) for event in (34000001, *sizes)],
+                           {34000001: markets_of_size(2000), **{event: markets_of_size(size) for event, size in sizes.items()}})
+            copies = [[EVENT + str(event % 10) for event in sizes]]
             server.players = server.directory / "players"
             server.players.write_text("\n".join(players) + "\n")
             headers = [f"X-Api-Key: {server.customer()[1]}"]
-            tag = re.search(rb"(?i)\r\netag: (\S+)", raw_response(server.port, EVENT, headers)).group(1).decode()
+            tag = re.search(rb"(?i)\r\netag: (\S+)", raw_response(server.port, EVENT + "1", headers)).group(1).decode()
             headers.append(f"If-None-Match: {tag}")
-            cases = {"polls": lambda: wrk(server.port, EVENT, self.options.seconds, headers, connections=CLIENTS, latency=True),
+            cases = {"polls": lambda: wrk(server.port, EVENT + "1", self.options.seconds, headers, connections=CLIENTS, latency=True),
                      "bets": lambda: self.play(server, CLIENTS)}
             rows = []
             for of, load in cases.items():
                 load()
-                alone, beside, again, asked = [], [], [], 0
+                found, reads = {"alone": [], "beside": [], "beside_copies": [], "alone_again": []}, 0
                 for number in range(self.options.rounds):
-                    alone.append(load()["p99"])
-                    with readers(server, players, day) as answered:
-                        beside.append(load()["p99"])
-                    asked += sum(answered)
-                    again.append(load()["p99"])
+                    found["alone"].append(load()["p99"])
+                    with readers(server, server.account_key, asked) as answered:
+                        found["beside"].append(load()["p99"])
+                    with readers(server, server.customer()[1], copies):
+                        found["beside_copies"].append(load()["p99"])
+                    reads += sum(answered)
+                    found["alone_again"].append(load()["p99"])
                     print(f"  {of}: round {number + 1} of {self.options.rounds}", file=sys.stderr, flush=True)
-                rows.append({"p99_of": of, "beside": quartiles([b / a for a, b in zip(alone, beside)]),
-                             "alone_again": quartiles([b / a for a, b in zip(alone, again)]),
-                             "alone_ms": round(statistics.median(alone) * 1000, 3), "reads": asked})
+                rows.append({"p99_of": of, **{name: quartiles([b / a for a, b in zip(found["alone"], p99)]) for name, p99 in found.items() if name != "alone"},
+                             "beside_of_copies": quartiles([a / b for a, b in zip(found["beside"], found["beside_copies"])]),
+                             "alone_ms": round(statistics.median(found["alone"]) * 1000, 3), "reads": reads})
             self.say(f"Polls and bets beside {READERS} readers, {name}", rows,
                      f"{CLIENTS} connections that poll (304), or bet; {self.options.rounds} rounds of {self.options.seconds} s in turns; ratios to the "
-                     f"time alone before: median and quartiles. The readers ask as fast as they may, {RATE[0]} times in {RATE[1]} s together")
+                     f"time alone before: median and quartiles. The readers ask as fast as they may, {RATE[0]} times in {RATE[1]} s together; copies: "
+                     "events of the sizes of their answers, asked for as often, which read no ledger")
 
 
 @contextlib.contextmanager
-def readers(server, players, day):
-    """READERS of them, who go through statements, transactions, entries and days. Gives how many answers each has got."""
+def readers(server, key, asked):
+    """READERS of them, who go through lists of paths. Gives how many answers each has got."""
     over, answered, failed = threading.Event(), [0] * READERS, []
 
     def read(number):
@@ -144,14 +152,13 @@ def readers(server, players, day):
         os.sched_setaffinity(0, {LOAD_CORE})
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         try:
-            reader = Reader(server, server.account_key)
+            reader = Reader(server, key)
             while not over.is_set():
-                player, transaction = list(players.items())[(number + answered[number]) % len(players)]
-                for path in (f"/statement?player_id={player}", f"/transactions?id={transaction}", "/entries?limit=200", f"/days?day={day}"):
+                for path in asked[(number + answered[number]) % len(asked)]:
                     # 503: a day's sums lie behind by more entries than can be added up in time.
                     status, _, pause = reader.get(path, (200, 429, 503))
                     answered[number] += status == 200
-                    if status != 200 and over.wait(float(pause)):
+                    if (pause or path.startswith(EVENT)) and over.wait(float(pause or READERS * RATE[1] / RATE[0])):
                         break
         except Exception as error:
             failed.append(error)
