@@ -161,7 +161,8 @@ enum status providers_try_key(struct platform_store *store, const struct secrets
         return status;
     return error_conflict(error,
                           "%s is not the key that the secret of provider %s was stored under; "
-                          "copy the right file from another instance or a backup",
+                          "copy the right file from another instance or a backup; if no copy is "
+                          "left, disable that provider first",
                           key_file, unsealing.failed);
 }
 
