@@ -6,6 +6,7 @@
 --   OWN_GAME, OWN_PROVIDER, OWN_LAUNCH          three more with an expression of their own
 --   ROW_JOINS                                   the joins that these need
 --   GAME, ROUND, ORIGIN                         those that an entry belongs to, and their joins
+--   ORIGIN_OF_SUM                               these joins for a sum of few entries
 --   MOVED                                       the provider that a game had at the entry's time
 --   INNER                                       its word for a join in the order of the text
 --   LAST                                        how an account names its last entry
@@ -162,7 +163,7 @@ CASE WHEN {PROVIDER} = '' AND {GAME} = '' AND {ROUND} = '' THEN 1 ELSE 0 END
 CASE WHEN ledger_transaction.operation = 'ROLLBACK' THEN one.kind ELSE ledger_transaction.kind END
 
 -- Where $8 is 1, the entries that are in ledger_sum already come from there.
--- define SUMS_OF(where)
+-- define SUMS_OF(where, origin)
 SELECT customer_id, currency, exponent, day, provider, game, round {SUMS(0)} {SUMS(1)}
   {KIND_SUMS('promo')} {KIND_SUMS('jackpot')} {KIND_SUMS('adjustment')},
   (SELECT name FROM customer WHERE customer.id {BYTES} = entry.customer_id),
@@ -176,7 +177,7 @@ FROM (SELECT player.customer_id {BYTES} AS customer_id, player.currency {BYTES} 
     {TRANSFER} AS transfer,
     ledger_transaction.operation AS operation, ledger_transaction.movement_minor AS movement,
     {KIND} AS kind, 1 AS entries
-  FROM {SUMMED} {ORIGIN} WHERE {{where}} AND ledger_transaction.sequence IS NOT NULL
+  FROM {SUMMED} {{origin}} WHERE {{where}} AND ledger_transaction.sequence IS NOT NULL
     AND ledger_transaction.created_ms >= $1 AND ledger_transaction.created_ms < $2
     AND ($3 = '' OR player.customer_id = $3) AND ($4 = '' OR {PROVIDER} = $4)
   UNION ALL SELECT kept.customer_id, kept.currency, currency.exponent,
@@ -188,18 +189,18 @@ FROM (SELECT player.customer_id {BYTES} AS customer_id, player.currency {BYTES} 
     AND ($3 = '' OR kept.customer_id = $3) AND ($4 = '' OR kept.provider = $4)) AS entry
 GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 4, 5, 6, 7
 -- field sums
-{SUMS_OF(SUMMED_WHERE)}
+{SUMS_OF(SUMMED_WHERE, ORIGIN)}
 -- field sums_beside_kept
-{SUMS_OF(SUMMED_SINCE_KEPT)}
+{SUMS_OF(SUMMED_SINCE_KEPT, ORIGIN_OF_SUM)}
 
 -- What entries are, as rows of ledger_sum.
--- define KEPT_ENTRIES
+-- define KEPT_ENTRIES(origin)
 SELECT ledger_transaction.created_ms / {DAY} AS day, player.customer_id AS customer_id,
   player.currency AS currency, {PROVIDER} AS provider, {GAME} AS game,
   ledger_transaction.operation AS operation, coalesce({KIND}, '') AS kind, {TRANSFER} AS transfer,
   CASE WHEN ledger_transaction.movement_minor > 0 THEN 1 ELSE 0 END AS raised, 1 AS entries,
   ledger_transaction.movement_minor AS movement
-FROM ledger_transaction {ORIGIN} WHERE ledger_transaction.sequence IS NOT NULL
+FROM ledger_transaction {{origin}} WHERE ledger_transaction.sequence IS NOT NULL
 
 -- Adds such a row to what is kept.
 -- field keep_sum
@@ -248,11 +249,18 @@ FROM {{found}} AND ledger_transaction.sequence IS NOT NULL
 
 -- The targets that are rolled back, and the bets on which CREDITs stand. Two joins with these cost
 -- less than half of what window functions over all entries cost, which sort them twice.
--- define ROUND_FATES
+-- define FATES_OF_ALL
 SELECT entry.*, CASE WHEN undone.target IS NULL THEN 0 ELSE 1 END AS undone,
   CASE WHEN settled.bet IS NULL THEN 0 ELSE 1 END AS settled
 FROM entry LEFT JOIN undone ON undone.target = entry.target
 LEFT JOIN settled ON settled.bet = entry.bet
+-- The same where PostgreSQL expects few entries and there may be many: it would join all with all. These
+-- it looks up in a hash, whatever it expects.
+-- define FATES_OF_PLAYER
+WITH fate AS MATERIALIZED (SELECT entry.*,
+  CASE WHEN target IN (SELECT target FROM undone) THEN 1 ELSE 0 END AS undone,
+  CASE WHEN bet IN (SELECT bet FROM settled) THEN 1 ELSE 0 END AS settled FROM entry)
+SELECT * FROM fate
 
 -- An end that is rolled back is none.
 -- define ENDS
@@ -264,10 +272,13 @@ CAST(sum(CASE WHEN {condition} AND undone = 0 THEN abs(movement) ELSE 0 END) AS 
 -- define LATEST(condition)
 coalesce(max(CASE WHEN {condition} AND undone = 0 THEN sequence END), 0)
 
--- An end closes its round for the bets before it. What came of rounds that began before $1, as wins,
--- is left out: a round is there with a bet, or with a CREDIT that refers to none.
--- define ROUNDS
-SELECT player_number, provider, max(game) AS game, round, min(at) AS began, max(at) AS last,
+-- An end closes its round for the bets before it. What came of bets before $1, as wins, is left out: a
+-- round is there with a bet, or with a CREDIT that refers to none or to one of another round. Its game is
+-- that of a bet, if one names a game.
+-- define ROUNDS(fates)
+SELECT player_number, provider,
+  coalesce(max(CASE operation WHEN 'DEBIT' THEN nullif(game, '') END), max(game)) AS game,
+  round, min(at) AS began, max(at) AS last,
   coalesce(min(CASE WHEN {ENDS} THEN at END), 0) AS ended_at,
   CAST(sum(CASE WHEN {ENDS} THEN 1 ELSE 0 END) AS bigint) AS ends,
   {COUNT(operation = 'DEBIT')} AS bets, {COUNT(operation = 'CREDIT')} AS wins,
@@ -276,13 +287,14 @@ SELECT player_number, provider, max(game) AS game, round, min(at) AS began, max(
   {LATEST(operation = 'DEBIT' AND settled = 0)} AS last_open,
   coalesce(min(CASE WHEN {ENDS} THEN sequence END), 0) AS first_end,
   coalesce(max(CASE WHEN {ENDS} THEN sequence END), 0) AS last_end
-FROM ({ROUND_FATES}) AS fate
+FROM ({{fates}}) AS fate
 GROUP BY player_number, round, provider
-HAVING max(CASE WHEN operation <> 'ROLLBACK' AND bet = number THEN 1 ELSE 0 END) = 1
+HAVING max(CASE WHEN operation <> 'ROLLBACK' AND bet >= (SELECT min(number) FROM entry)
+  THEN 1 ELSE 0 END) = 1
 
 -- Those that began before $2; with $5 = 1 those that are open. The oldest first; with $7 = 1 the
 -- newest. Rounds are made of numbers of players; names are read for those that are shown.
--- define ROUNDS_OF(found)
+-- define ROUNDS_OF(found, fates)
 WITH entry AS ({ROUND_ENTRIES({found})}),
 undone AS (SELECT DISTINCT target FROM entry WHERE operation = 'ROLLBACK'),
 settled AS (SELECT bet FROM entry
@@ -292,15 +304,15 @@ SELECT player.id, player.customer_id, player.reference, player.currency, currenc
   provider, game, round.round, began, last, ended_at, ends, bets, wins, stake, win,
   CASE WHEN first_end > 0 AND last_bet > first_end THEN 1 ELSE 0 END,
   CASE WHEN last_open > last_end THEN 0 WHEN ends > 0 THEN 1 ELSE 2 END, {SANDBOX}
-FROM ({ROUNDS}) AS round {INNER} player ON player.number = round.player_number
+FROM ({ROUNDS({fates})}) AS round {INNER} player ON player.number = round.player_number
 {INNER} currency ON currency.code = player.currency
 WHERE began < $2 AND ($5 = 0 OR last_open > last_end)
 ORDER BY CASE WHEN $7 = 1 THEN -began ELSE began END, player.id {BYTES}, provider {BYTES},
   round.round {BYTES}
 -- field rounds
-{ROUNDS_OF(FROM_THEN_ON)}
+{ROUNDS_OF(FROM_THEN_ON, FATES_OF_ALL)}
 -- field rounds_of_player
-{ROUNDS_OF(FROM_THEN_ON_OF_PLAYER)}
+{ROUNDS_OF(FROM_THEN_ON_OF_PLAYER, FATES_OF_PLAYER)}
 
 -- ---- checks: what is wrong, and a statement that names the first row of which that holds ----
 

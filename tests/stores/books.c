@@ -658,14 +658,15 @@ struct rounds_seen {
     struct fixture *fixture;
     struct ledger_rounds_asked asked;
     int64_t last_began_ms;
-    size_t count, in_state[LEDGER_ROUND_STATE_COUNT], late_bets;
+    size_t count, in_state[LEDGER_ROUND_STATE_COUNT], late_bets, without_bets;
 };
 
 static bool is_read(const struct ledger_rounds_asked *asked, const struct made *made)
 {
     struct ledger_scope scope = asked->scope;
     scope.to_ms = INT64_MAX;
-    return made->round_id[0] != '\0' && is_asked_for(&scope, made);
+    return made->round_id[0] != '\0' && is_asked_for(&scope, made) &&
+           (asked->player_id == NULL || strcmp(made->entry.player_id, asked->player_id) == 0);
 }
 
 static bool is_of_round(const struct made *made, const struct ledger_round *round)
@@ -723,20 +724,36 @@ static void play_on(const struct rounds_seen *seen, const struct made *made,
     *open = 0;
 }
 
+/* The game of a bet, if one names a game; of several the last in the alphabet. */
+static void name_game(const struct made *made, struct ledger_round *round, bool *by_bet)
+{
+    const bool bets = made->entry.operation == LEDGER_DEBIT && made->game_id[0] != '\0';
+    if (bets == *by_bet ? strcmp(made->game_id, round->game_id) > 0 : bets)
+        memcpy(round->game_id, made->game_id, sizeof round->game_id);
+    *by_bet |= bets;
+}
+
 static struct ledger_round plain_round(const struct rounds_seen *seen,
                                        const struct ledger_round *named, bool *begins)
 {
     struct ledger_round round = {.began_ms = 0};
     uint64_t first_end = 0;
     uint64_t open = 0;
+    const struct made *first = NULL; /* of those that are read, of any round */
+    bool by_bet = false;
     *begins = false;
     for (size_t i = 0; i < seen->fixture->count; i++) {
         const struct made *made = &seen->fixture->made[i];
-        if (!is_read(&seen->asked, made) || !is_of_round(made, named))
+        if (!is_read(&seen->asked, made))
+            continue;
+        first = first == NULL ? made : first;
+        if (!is_of_round(made, named))
             continue;
         play_on(seen, made, &round, &first_end, &open);
+        name_game(made, &round, &by_bet);
         *begins |= made->entry.operation == LEDGER_DEBIT ||
-                   (made->entry.operation == LEDGER_CREDIT && made->target == NULL);
+                   (made->entry.operation == LEDGER_CREDIT &&
+                    (made->target == NULL || made->target >= first));
     }
     round.state = open != 0         ? LEDGER_ROUND_OPEN
                   : round.ends != 0 ? LEDGER_ROUND_ENDED
@@ -752,6 +769,7 @@ static bool see_round(void *context, const struct ledger_round *round)
     assert_true(begins && plain.began_ms < seen->asked.scope.to_ms);
     assert_true(!seen->asked.open || plain.state == LEDGER_ROUND_OPEN);
     assert_int_equal(round->state, plain.state);
+    assert_string_equal(round->game_id, plain.game_id);
     assert_int_equal(round->began_ms, plain.began_ms);
     assert_int_equal(round->last_ms, plain.last_ms);
     assert_int_equal(round->bets, plain.bets);
@@ -765,6 +783,7 @@ static bool see_round(void *context, const struct ledger_round *round)
     seen->last_began_ms = round->began_ms;
     seen->in_state[round->state]++;
     seen->late_bets += round->bet_after_end;
+    seen->without_bets += round->bets == 0;
     seen->count++;
     return true;
 }
@@ -808,16 +827,17 @@ TEST(rounds_are_those_of_the_entries)
     struct rounds_seen seen = check_rounds(fixture, (struct ledger_rounds_asked){.scope = all});
     for (size_t i = 0; i < LEDGER_ROUND_STATE_COUNT; i++)
         assert_true(seen.in_state[i] > 5);
-    assert_true(seen.late_bets > 3);
-    for (int i = 0; i < 16; i++) {
+    assert_true(seen.late_bets > 3 && seen.without_bets > 3);
+    for (int i = 0; i < 32; i++) {
         struct ledger_rounds_asked asked = {.scope = all, .open = (i & 1) != 0};
+        asked.player_id = (i & 16) != 0 ? fixture->made[0].entry.player_id : NULL;
         asked.scope.customer_id = (i & 2) != 0 ? "cus_1" : NULL;
         asked.scope.provider_id = (i & 4) != 0 ? "acme" : NULL;
         if ((i & 8) != 0) {
             asked.scope.from_ms = (FIRST_DAY + 1) * CLOCK_DAY_MS;
             asked.scope.to_ms = (FIRST_DAY + 3) * CLOCK_DAY_MS;
         }
-        assert_true(check_rounds(fixture, asked).count > 3);
+        assert_true(check_rounds(fixture, asked).count > (asked.player_id == NULL ? 3 : 0));
     }
 }
 
