@@ -34,6 +34,30 @@ LEFT JOIN ledger_transaction AS {as} ON {as}.sequence IS NOT NULL
 -- define ORIGIN
 {JOINS} {REFERRED(one, ledger_transaction)} {REFERRED(two, one)}
 LEFT JOIN game ON game.id = coalesce(ledger_transaction.game_id, one.game_id, two.game_id)
+-- The same for few entries, where PostgreSQL cannot know that they are few. With OFFSET 0 it looks each row
+-- up by its key. Else, without statistics, as after pg_upgrade, it may read and sort the whole ledger.
+-- define LOOKED_UP(table, key, value)
+LEFT JOIN LATERAL (SELECT * FROM {table} WHERE {table}.{key} = {value} OFFSET 0) AS {table} ON true
+-- define REFERRED_BY_KEY(as, from, wanted)
+LEFT JOIN LATERAL (SELECT * FROM ledger_transaction AS entry WHERE entry.sequence IS NOT NULL
+  AND entry.owner_number = ledger_transaction.owner_number
+  AND entry.transaction_id = {from}.reference AND {{wanted}} OFFSET 0) AS {as} ON true
+-- define ORIGIN_BY_KEY(wanted)
+{LOOKED_UP(player, number, ledger_transaction.player_number)}
+{LOOKED_UP(currency, code, player.currency)}
+{LOOKED_UP(provider, number, -ledger_transaction.owner_number)}
+{REFERRED_BY_KEY(one, ledger_transaction, {wanted})} {REFERRED_BY_KEY(two, one, ALWAYS)}
+LEFT JOIN LATERAL (SELECT * FROM game
+  WHERE game.id = coalesce(ledger_transaction.game_id, one.game_id, two.game_id) OFFSET 0) AS game
+  ON true
+-- define ALWAYS
+true
+-- An entry that says its own game and round needs no other, unless it rolls back.
+-- define NOT_ITS_OWN
+(ledger_transaction.operation = 'ROLLBACK' OR ledger_transaction.game_id IS NULL
+  OR ledger_transaction.round_id IS NULL)
+-- define ORIGIN_OF_SUM
+{ORIGIN_BY_KEY(NOT_ITS_OWN)}
 -- define GAME
 coalesce(ledger_transaction.game_id, one.game_id, two.game_id, '')
 -- define ROUND
@@ -51,7 +75,8 @@ one.number
 -- define FROM_THEN_ON
 ledger_transaction {ORIGIN} WHERE true
 -- define FROM_THEN_ON_OF_PLAYER
-{FROM_THEN_ON} AND ledger_transaction.player_number = (SELECT number FROM player WHERE id = $6)
+ledger_transaction {ORIGIN_BY_KEY(ALWAYS)}
+WHERE ledger_transaction.player_number = (SELECT number FROM player WHERE id = $6)
 -- define SUMMED
 ledger_transaction
 -- define SUMMED_WHERE
@@ -65,7 +90,7 @@ AND ledger_transaction.number <= {LAST_NUMBER}
 -- field summed
 SELECT day, customer_id, currency, provider, game, operation, kind, transfer, raised,
   CAST(sum(entries) AS bigint), CAST(sum(movement) AS bigint)
-FROM ({KEPT_ENTRIES} AND ledger_transaction.number > $1 AND ledger_transaction.number <= $2) AS entry
+FROM ({KEPT_ENTRIES(ORIGIN_OF_SUM)} AND ledger_transaction.number > $1 AND ledger_transaction.number <= $2) AS entry
 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 -- define ENTRIES(origin)
@@ -362,7 +387,7 @@ FROM ledger_clearing AS clearing WHERE NOT EXISTS (SELECT FROM customer
 
 -- check its kept sums are not those of its entries
 SELECT 'day ' || day || ' of customer ' || customer_id
-FROM ({KEPT_ENTRIES} AND ledger_transaction.number <= (SELECT number FROM ledger_summed)
+FROM ({KEPT_ENTRIES(ORIGIN)} AND ledger_transaction.number <= (SELECT number FROM ledger_summed)
   UNION ALL SELECT day, customer_id, currency, provider, game, operation, kind, transfer, raised,
     -entries, -movement_minor FROM ledger_sum) AS entry
 GROUP BY day, customer_id, currency, provider, game, operation, kind, transfer, raised

@@ -3,11 +3,9 @@
 
 -- ---- begin ----
 
--- Sets up this connection, whose statements all look up single rows by keys. Plans are made once,
--- and tables may have been small then.
+-- Sets up this connection further than others (uri.c): its statements all look up single rows by keys.
 -- field use_indexes
-SELECT set_config(setting, 'off', false)
-FROM unnest(ARRAY['enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin']) AS setting
+SELECT set_config('enable_hashjoin', 'off', false)
 
 -- field owners_of_ids
 SELECT owner.id, owner.number FROM unnest($1::text[]) AS asked (id)

@@ -19,11 +19,12 @@ SELECT pg_is_in_recovery(), current_setting('server_encoding') = 'UTF8',
   current_setting('default_transaction_read_only') = 'on'
 
 -- For a transaction: a long answer to a slow reader must not count as a slow statement. A query that
--- reads all of a table may scan it in order, and join it with another in memory. And the server looks
+-- reads all of a table may scan it in order, and join it with another in memory or in order. And the server looks
 -- every second whether the client is still there: what a command that was killed waits for, or holds,
 -- becomes free. Servers on other systems cannot look, and refuse the setting.
 -- field no_timeout
 SELECT set_config('statement_timeout', '0', true), set_config('enable_seqscan', 'on', true),
+  set_config('enable_bitmapscan', 'on', true), set_config('enable_mergejoin', 'on', true),
   set_config('work_mem', '32MB', true), set_config('client_connection_check_interval',
   CASE WHEN version() ~ 'linux|darwin|bsd' THEN '1s' ELSE '0' END, true)
 

@@ -55,6 +55,8 @@ LEFT JOIN ledger_transaction AS one ON one.number = {REFERRED(ledger_transaction
 LEFT JOIN ledger_transaction AS two ON two.number = {REFERRED(one)}
   AND two.sequence IS NOT NULL
 LEFT JOIN game ON game.id = coalesce(ledger_transaction.game, one.game, two.game)
+-- define ORIGIN_OF_SUM
+{ORIGIN}
 -- define GAME
 coalesce(ledger_transaction.game, one.game, two.game, '')
 -- define ROUND
@@ -149,7 +151,7 @@ SELECT {COLUMNS} FROM (SELECT chain.number FROM chain
 {OF_PLAYER} {ORIGIN} WHERE {PROVIDER} = $4
 -- Of the entries after $1, up to $2: a row each.
 -- field summed
-{KEPT_ENTRIES} AND ledger_transaction.number > $1 AND ledger_transaction.number <= $2
+{KEPT_ENTRIES(ORIGIN)} AND ledger_transaction.number > $1 AND ledger_transaction.number <= $2
 -- field last_sequence
 SELECT coalesce(ledger_account.sequence, 0) FROM player
 LEFT JOIN ledger_account ON ledger_account.player_number = player.number WHERE player.id = $1

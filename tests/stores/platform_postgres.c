@@ -17,10 +17,12 @@
 
 #include "base/clock.h"
 #include "stores/platform/schema.h"
+#include "stores/platform/texts.h"
 #include "stores/platform_changes.h"
 #include "stores/platform_ledger.h"
 #include "stores/platform_players.h"
 #include "stores/platform_records.h"
+#include "stores/platform_sums.h"
 #include "tests.h"
 
 #define TIMEOUT_MS 2700
@@ -851,6 +853,90 @@ static bool see_slowly(void *context, const void *visited)
     const struct timespec pause = {.tv_nsec = (TIMEOUT_MS / 3) * 1000000L};
     (void)nanosleep(&pause, NULL);
     return see(context, record);
+}
+
+static bool ignore_entry(void *context, int64_t number, const struct ledger_transaction *entry)
+{
+    (void)context, (void)number, (void)entry;
+    return true;
+}
+
+static bool count_entries(void *context, const struct ledger_sum *sum)
+{
+    *(uint64_t *)context += ledger_entries(&sum->all);
+    return true;
+}
+
+/* Rows of the ledger that sessions which have ended have read. */
+static long rows_read(struct fixture *fixture)
+{
+    platform_store_close(&fixture->store);
+    while (ask(fixture,
+               "SELECT count(*) FROM pg_stat_activity"
+               " WHERE application_name = 'croupier' AND datname = current_database()") > 0)
+        clock_pause_ns(1000000);
+    return ask(fixture, "SELECT seq_tup_read + coalesce(idx_tup_fetch, 0)"
+                        " FROM pg_stat_user_tables"
+                        " WHERE relid = 'ledger_transaction'::regclass");
+}
+
+/* Nothing is known of the tables, as after pg_upgrade; one player has most entries. */
+TEST_OF(fixture, few_entries_are_found_without_reading_all_where_there_are_no_statistics)
+{
+    const char *const nobody_counts[] = {"ledger_transaction", "player"};
+    struct ledger_tail tail = {.customer_id = "cus_One", .limit = 200};
+    struct ledger_scope days = {.to_ms = INT64_MAX};
+    uint64_t summed = 0;
+    long before;
+    for (size_t i = 0; i < 2; i++) {
+        char sql[128];
+        (void)snprintf(sql, sizeof sql, "ALTER TABLE %s SET (autovacuum_enabled = off)",
+                       nobody_counts[i]);
+        run(fixture, sql);
+    }
+    OK(add(fixture, "cus_One"));
+    run(fixture, "INSERT INTO currency VALUES ('EUR', 2, 1)");
+    run(fixture, "INSERT INTO player (id, customer_id, reference, currency, created_ms)"
+                 " VALUES ('ply_1', 'cus_One', 'one', 'EUR', 1)");
+    run(fixture,
+        "INSERT INTO ledger_transaction (number, owner_number, player_number, sequence,"
+        " amount_minor, movement_minor, balance_minor, created_ms, late, transaction_id,"
+        " operation, outcome, reference, game_id, round_id, hash, settles)"
+        " SELECT n, (SELECT number FROM customer), player.number, n, 1,"
+        " CASE n % 2 WHEN 1 THEN -1 ELSE 1 END, 9, n, false, n::text,"
+        " CASE n % 2 WHEN 1 THEN 'DEBIT' ELSE 'CREDIT' END, 'applied',"
+        " CASE n % 2 WHEN 0 THEN (n - 1)::text END, 'game', n::text, sha256(n::text::bytea), NULL"
+        " FROM player, generate_series(1, 20000) AS n");
+    run(fixture, "SELECT setval('ledger_number', 20000)");
+    run(fixture, "UPDATE ledger_summed SET number = 19500");
+    before = rows_read(fixture);
+    OK(open_with(fixture, fixture->uri, false, &fixture->store));
+    OK(platform_ledger_tail(fixture->store, &tail, ignore_entry, NULL, &fixture->error));
+    OK(platform_ledger_sums(fixture->store, &days, (struct ledger_grouping){.by_day = true},
+                            count_entries, &summed, &fixture->error));
+    assert_int_equal(summed, 500);
+    before = rows_read(fixture) - before;
+    assert_in_range(before, 2500, 5000);
+}
+
+/* Where most players have few entries, PostgreSQL expects few of each. */
+TEST_OF(fixture, a_player_of_many_entries_has_its_rounds_looked_up_in_a_hash)
+{
+    char sql[16384];
+    const char *rounds = postgres_texts.rounds_of_player;
+    assert_in_range(snprintf(sql, sizeof sql, "PREPARE rounds AS %s", rounds), 1, sizeof sql - 1);
+    run(fixture, "SET plan_cache_mode = force_generic_plan");
+    run(fixture, sql);
+    PGresult *plan =
+        PQexec(fixture->admin, "EXPLAIN (VERBOSE) EXECUTE rounds (0, 9, '', '', 0, 'ply_1', 1)");
+    int looked_up = 0;
+    int joined = 0;
+    for (int i = 0; i < PQntuples(plan); i++) {
+        looked_up += strstr(PQgetvalue(plan, i, 0), "hashed SubPlan") != NULL;
+        joined += strstr(PQgetvalue(plan, i, 0), ".bet = ") != NULL;
+    }
+    PQclear(plan);
+    assert_true(looked_up >= 1 && joined == 0);
 }
 
 TEST_OF(fixture, a_slow_reader_is_not_a_slow_server)

@@ -159,7 +159,7 @@ static uint32_t part(uint32_t timeout_ms, uint32_t numerator)
 /* Settings of the session, after the URI's own. As start-up parameters they hold from the first
  * statement on, and most poolers refuse them. Those before the last are for
  * look-ups by key: a plan is made once a statement, and uses the index also of a table that was
- * nearly empty then. The last is for the entries of a time, which are sorted in parts. */
+ * nearly empty then, or of which PostgreSQL has no statistics (after pg_upgrade). The last is for the entries of a time, which are sorted in parts. */
 static void set_session(struct postgres_target *target, uint32_t timeout_ms)
 {
     struct buffer text = {0};
@@ -171,7 +171,8 @@ static void set_session(struct postgres_target *target, uint32_t timeout_ms)
                          " -c idle_in_transaction_session_timeout=%u"
                          " -c default_transaction_isolation=read\\ committed"
                          " -c client_min_messages=warning"
-                         " -c enable_seqscan=off -c jit=off"
+                         " -c enable_seqscan=off -c enable_bitmapscan=off"
+                         " -c enable_mergejoin=off -c jit=off"
                          " -c plan_cache_mode=force_generic_plan -c work_mem=16MB",
                          part(timeout_ms, GIVE_UP_NUMERATOR), part(timeout_ms, LOCKS_NUMERATOR),
                          timeout_ms > IDLE_MS_MIN ? timeout_ms : IDLE_MS_MIN);
