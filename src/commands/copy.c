@@ -57,7 +57,8 @@ static void leave_out_migrating(struct error *error)
 
 static struct platform_store *open_source(const struct command_line *line, const char *uri)
 {
-    const struct platform_store_options options = {.uri = uri, .timeout_ms = PATIENCE_MS};
+    const struct platform_store_options options = {
+        .uri = uri, .timeout_ms = PATIENCE_MS, .reads = true};
     struct platform_store *store = NULL;
     struct error *error = command_error(line);
     enum status status = platform_store_open(&store, &options, error);

@@ -543,7 +543,7 @@ def on_read_only_mount(service, *arguments):
 
 
 @pytest.mark.only("embedded", "sqlite")
-def test_a_ledger_on_a_read_only_mount_is_verified(make_service):
+def test_a_ledger_on_a_read_only_mount_is_verified_backed_up_and_copied(make_service, tmp_path):
     service = make_service()
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
         pytest.skip("this user may not make a mount of its own")
@@ -553,6 +553,11 @@ def test_a_ledger_on_a_read_only_mount_is_verified(make_service):
     assert "cannot be written" in verified.stderr  # so the outcome is not kept
     changed = on_read_only_mount(service, "customer", "add", "Another")
     assert changed.returncode == 1 and "cannot be written" in changed.stderr
+    saved = on_read_only_mount(service, "backup", tmp_path / "backup", "--no-odds")
+    assert saved.returncode == 0 and (tmp_path / "backup" / "manifest.json").exists(), saved
+    assert "croupier_backup_age_seconds does not count this backup" in saved.stderr
+    copied = on_read_only_mount(service, "platform", "copy", "configured", f"sqlite:{tmp_path}/copy.db")
+    assert copied.returncode == 0 and "1  customers" in copied.stdout, copied
     log = service.platform.path.with_name(service.platform.path.name + "-wal")
     log.write_bytes(b"what a killed server left")
     refused = on_read_only_mount(service, "wallet", "verify")
