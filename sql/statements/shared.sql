@@ -334,3 +334,13 @@ WHERE NOT EXISTS (SELECT 1 FROM ledger_transaction AS t
 SELECT 'player number ' || declined.player_number FROM ledger_declined AS declined
 WHERE NOT EXISTS (SELECT 1 FROM ledger_decline AS last
   WHERE last.player_number = declined.player_number AND last.position = declined.declines) LIMIT 1
+
+-- A customer without such a row is older than sandboxes, and is none.
+-- check it is a sandbox, or none, and the audit trail says otherwise
+SELECT 'customer ' || customer.id FROM customer
+LEFT JOIN (SELECT object, max(number) AS number FROM audit_trail
+  WHERE kind = 'customer' AND after LIKE '%"sandbox":%' GROUP BY object) AS newest
+  ON newest.object = customer.id
+LEFT JOIN audit_trail AS said ON said.number = newest.number
+WHERE CASE WHEN customer.sandbox THEN 1 ELSE 0 END
+  <> CASE WHEN said.after LIKE '%"sandbox":true%' THEN 1 ELSE 0 END LIMIT 1

@@ -37,7 +37,7 @@ else:
 POLICY = "is the policy's: it admits, and no answer of the ledger is made of it"
 NOT_FOUND = {  # (table, column): why no answer depends on it
     **{("customer", column): POLICY for column in (
-        "name", "enabled", "casino", "sandbox", "sports", "rate_requests", "rate_window_seconds", "cidrs", "created_ms", "revision")},
+        "name", "enabled", "casino", "sports", "rate_requests", "rate_window_seconds", "cidrs", "created_ms", "revision")},
     ("currency", "created_ms"): "when it was first used; no one asks",
     ("ledger_last", "ledger"): "which files beside the database are its own: with another, they are made again",
 }
