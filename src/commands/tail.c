@@ -244,9 +244,11 @@ static void print_checked(const struct command_line *line, const struct tail_che
         return;
     }
     hex_write(head, checked->head, sizeof checked->head);
-    (void)printf("Sound: %" PRIu64 " entries of %" PRIu64 " players, numbers %" PRId64
-                 " to %" PRId64 ".\n",
-                 checked->entries, checked->players, checked->first, checked->last);
+    (void)printf("Sound: %" PRIu64 " entries of %" PRIu64 " players", checked->entries,
+                 checked->players);
+    if (!checked->ended)
+        (void)printf(", numbers %" PRId64 " to %" PRId64, checked->first, checked->last);
+    (void)puts(".");
     if (checked->begun_before > 0)
         (void)printf("The first entries of %" PRIu64 " of the players are not in the file.\n",
                      checked->begun_before);
@@ -258,9 +260,15 @@ static void print_checked(const struct command_line *line, const struct tail_che
 void run_verify_file(const struct command_line *line)
 {
     const char *path = command_option(line, "file");
+    const char *head = command_option(line, "head");
+    uint8_t expected[LEDGER_HASH_SIZE];
     struct tail_checked checked;
+    if (path == NULL)
+        command_usage(line, "--head is of a file: name it with --file");
     if (command_option(line, "since") != NULL)
         command_usage(line, "--file checks all lines of a file: --since is of the ledger");
+    if (head != NULL && !hex_read(text_of(head), expected, sizeof expected))
+        command_usage(line, "--head is a SHA-256: 64 digits of hex");
     struct checking *checking = memory_alloc_zeroed(1, sizeof *checking);
     command_keep(line, release_checking, checking);
     checking->check = tail_check_create();
@@ -269,5 +277,13 @@ void run_verify_file(const struct command_line *line)
         command_refuse(line, "%s: %s", path, strerror(errno));
     bool whole = check_lines(line, checking);
     tail_check_end(checking->check, &checked);
+    if (checked.entries == 0 && !checked.ended)
+        command_refuse(line,
+                       "there are no entries in it: the command that wrote it may have failed");
+    if (checked.first == 0 && !checked.ended)
+        command_refuse(line, "the export broke off: its last line, with the totals, is missing");
+    if (head != NULL && memcmp(expected, checked.head, sizeof expected) != 0)
+        command_refuse(line, "the entries fit each other, and their head is not the one of --head: "
+                             "some are missing, or more, or others");
     print_checked(line, &checked, whole);
 }

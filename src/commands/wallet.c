@@ -301,7 +301,7 @@ void wallet_verify_whole(const struct command_line *line, struct audit_result *r
 static void run_verify(const struct command_line *line)
 {
     const char *since = command_option(line, "since");
-    if (command_option(line, "file") != NULL) {
+    if (command_option(line, "file") != NULL || command_option(line, "head") != NULL) {
         run_verify_file(line);
         return;
     }

@@ -1,6 +1,6 @@
 /*
- * Checking a file of a tail; see tail_check.h. All that a line has but its number and `sandbox` is
- * hashed, so a member that is missing or is not what the ledger wrote shows in the hash.
+ * Checking a file of a tail or an export; see tail_check.h. All that a line has but its number and
+ * `sandbox` is hashed, so a member that is missing or is not what the ledger wrote shows in the hash.
  */
 #include "operator/tail_check.h"
 
@@ -79,7 +79,7 @@ static enum status read_line(struct text text, struct line *line, struct error *
         if (!read_member(fields[i], values[i], line))
             return error_set(error, STATUS_MALFORMED, "the value of %s is not sound", names[i].at);
     const struct ledger_transaction *entry = &line->entry;
-    bool is_entry = line->number > 0 && entry->sequence >= 1 && entry->sequence <= INT64_MAX &&
+    bool is_entry = line->number >= 0 && entry->sequence >= 1 && entry->sequence <= INT64_MAX &&
                     entry->player_id[0] != '\0' && ledger_is_entry(entry) &&
                     entry->operation < LEDGER_OPERATION_COUNT;
     return is_entry ? STATUS_OK : error_set(error, STATUS_MALFORMED, "is not an entry");
@@ -87,31 +87,32 @@ static enum status read_line(struct text text, struct line *line, struct error *
 
 /* ---- players --------------------------------------------------------------------------------- */
 
-/* The last entry of a player. */
+/* The last entry of a player; of a customer, only `sandbox`. */
 struct chain {
-    char player_id[PLAYER_ID_SIZE];
+    char id[PLAYER_ID_SIZE];
+    bool sandbox;
     uint64_t sequence;
     int64_t balance_minor;
     uint8_t hash[LEDGER_HASH_SIZE];
 };
 
 struct tail_check {
-    void *chains; /* of tsearch, by the player */
+    void *chains; /* of tsearch, by the player's id, or the customer's */
     struct tail_checked so_far;
     struct digest *digest;
 };
 
-static int compare_players(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
-    return strcmp(((const struct chain *)a)->player_id, ((const struct chain *)b)->player_id);
+    return strcmp(((const struct chain *)a)->id, ((const struct chain *)b)->id);
 }
 
-/* `is_new`: the player's last entry is none yet, all zeros. */
-static struct chain *chain_of(struct tail_check *check, const char *player_id, bool *is_new)
+/* `is_new`: the last entry is none yet, all zeros. */
+static struct chain *chain_of(struct tail_check *check, const char *id, bool *is_new)
 {
     struct chain *made = memory_alloc_zeroed(1, sizeof *made);
-    memcpy(made->player_id, player_id, strlen(player_id) + 1);
-    struct chain *const *found = tsearch(made, &check->chains, compare_players);
+    memcpy(made->id, id, strlen(id) + 1);
+    struct chain *const *found = tsearch(made, &check->chains, compare_ids);
     CHECK(found != NULL);
     *is_new = *found == made;
     if (!*is_new)
@@ -169,17 +170,46 @@ static void add_to_chain(struct tail_check *check, struct chain *chain, const st
     check->so_far.last = line->number;
 }
 
+/* The last line of an export has their head. STATUS_NOT_FOUND: it is another line. */
+static enum status end_export(struct tail_check *check, struct text line, struct error *error)
+{
+    const struct text names[] = {TEXT("head"),     TEXT("day"),     TEXT("customer"),
+                                 TEXT("provider"), TEXT("entries"), TEXT("totals")};
+    struct text values[sizeof names / sizeof names[0]];
+    char head[2 * LEDGER_HASH_SIZE + 1] = "";
+    char said[sizeof head];
+    if (strict_json_object(line, names, sizeof names / sizeof names[0], values) != STRICT_JSON_OK ||
+        values[0].at == NULL)
+        return STATUS_NOT_FOUND;
+    check->so_far.ended = true;
+    digest_end(&check->digest, check->so_far.head);
+    hex_write(head, check->so_far.head, sizeof check->so_far.head);
+    return strict_json_string(values[0], said, sizeof said) && strcmp(said, head) == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_MALFORMED, "the head is not that of the entries before");
+}
+
 enum status tail_check_line(struct tail_check *check, struct text text, struct error *error)
 {
     struct line line = {.number = 0};
     const char *flaw = NULL;
-    enum status status = read_line(text, &line, error);
-    if (status != STATUS_OK)
+    if (check->so_far.ended)
+        return error_set(error, STATUS_MALFORMED, "comes after the totals");
+    enum status status =
+        check->so_far.first == 0 ? end_export(check, text, error) : STATUS_NOT_FOUND;
+    if (status == STATUS_NOT_FOUND)
+        status = read_line(text, &line, error);
+    if (status != STATUS_OK || check->so_far.ended)
         return status;
     bool is_new;
+    struct chain *customer = chain_of(check, line.entry.customer_id, &is_new);
+    customer->sandbox = is_new ? line.entry.sandbox : customer->sandbox;
     struct chain *chain = chain_of(check, line.entry.player_id, &is_new);
-    if (line.number <= check->so_far.last)
+    bool numbered = check->so_far.entries == 0 ? line.number > 0 : check->so_far.first > 0;
+    if (numbered ? line.number <= check->so_far.last : line.number > 0)
         flaw = "has a number that is not higher than the one before";
+    else if (line.entry.sandbox != customer->sandbox)
+        flaw = "is of a sandbox, or not, and the customer's entries before it say otherwise";
     else if (!is_new || line.entry.sequence == 1)
         flaw = find_flaw(&line.entry, chain);
     if (flaw != NULL)
@@ -193,6 +223,7 @@ enum status tail_check_line(struct tail_check *check, struct text text, struct e
 
 void tail_check_end(struct tail_check *check, struct tail_checked *checked)
 {
+    if (!check->so_far.ended)
+        digest_end(&check->digest, check->so_far.head);
     *checked = check->so_far;
-    digest_end(&check->digest, checked->head);
 }

@@ -5,8 +5,11 @@
 /*
  * Checks lines of a tail of the ledger without the ledger. Numbers must rise. The entries of each
  * player must follow each other without a gap. Each balance must follow from the one before, and
- * each hash must fit its entry and the hash before it. Where a player's first entries are not in
- * the lines, the check takes the first one that is there as it is.
+ * each hash must fit its entry and the hash before it. `sandbox`, which no hash has, must be the
+ * same in all entries of a customer. Where a player's first entries are not in the lines, the check
+ * takes the first one that is there as it is.
+ *
+ * Lines of an export have no numbers, and a last line with the head.
  *
  * Memory: about 100 bytes for each player. Threads: one at a time.
  */
@@ -23,7 +26,8 @@ MUST_CHECK enum status tail_check_line(struct tail_check *check, struct text lin
 struct tail_checked {
     uint64_t entries, players;
     uint64_t begun_before;          /* players whose first entries are not in the lines */
-    int64_t first, last;            /* numbers */
+    int64_t first, last;            /* numbers; 0: of an export */
+    bool ended;                     /* by the last line of an export */
     uint8_t head[LEDGER_HASH_SIZE]; /* the SHA-256 of all entries' hashes, in this order */
 };
 /* The counts are of all lines. Once, at their end. */

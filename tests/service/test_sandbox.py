@@ -76,6 +76,9 @@ def test_its_entries_and_rounds_say_so_wherever_they_are_listed(house):
     house.run("wallet", "verify", "--file", house.directory / "tail")
     spoilt = tail.replace('"sandbox":true', '"sandbox":7', 1)
     (house.directory / "tail").write_text(spoilt)
+    for said, becomes in (('"sandbox":true', '"sandbox":false'), ('"created_at"', '"sandbox":true,"created_at"')):
+        (house.directory / "altered").write_text(tail.replace(said, becomes, 1))
+        assert b"is of a sandbox, or not" in house.run("wallet", "verify", "--file", house.directory / "altered", status=1).stderr
     assert b"the value of sandbox is not sound" in house.run("wallet", "verify", "--file", house.directory / "tail", status=1).stderr
     for customer in (house.real, house.tries):
         reads = house.ask("key", "issue", customer.id, "--only", "account")["key"]

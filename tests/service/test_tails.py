@@ -394,8 +394,8 @@ def copied(tmp_path_factory):
         service.remove()
 
 
-def check(service, lines, **options):
-    return service.run("wallet", "verify", "--file", "-", input="".join(lines), configuration=False, **options)
+def check(service, lines, options=(), **expected):
+    return service.run("wallet", "verify", "--file", "-", *options, input="".join(lines), configuration=False, **expected)
 
 
 def test_a_copy_is_proved_without_the_ledger(copied, tmp_path):
@@ -409,7 +409,12 @@ def test_a_copy_is_proved_without_the_ledger(copied, tmp_path):
     assert "45 entries of 3 players" in copied.run("wallet", "verify", "--file", tmp_path / "copy", configuration=False).text
     assert "first entries of 3" in check(copied, lines[9:]).text
     assert "cut off" in check(copied, [*lines[:-1], lines[-1][:-1]]).text
-    assert "0 entries" in check(copied, []).text
+    assert "no entries" in check(copied, [], status=1).errors
+    assert "45 entries" in check(copied, lines, options=["--head", found["head"]]).text
+    assert "head" in check(copied, lines[:-1], options=["--head", found["head"]], status=1).errors
+    for head in ("x", found["head"][1:], found["head"] + "00"):
+        check(copied, lines, options=["--head", head], status=2)
+    copied.run("wallet", "verify", "--head", found["head"], status=2)
     copied.run("wallet", "verify", "--file", tmp_path / "none", status=1)
     copied.run("wallet", "verify", "--file", "-", "--since", "1", status=2)
 
@@ -431,6 +436,23 @@ def test_a_copy_that_was_altered_is_refused(copied):
                    [*lines[:7], "{}\n", *lines[7:]], [*lines[:7], "x\n", *lines[7:]],
                    [*lines[:7], lines[7].replace("{", '{"more": 1, ', 1), *lines[8:]]):
         assert "line" in check(copied, broken, status=1).errors
+
+
+def test_an_export_is_proved_without_the_ledger(copied):
+    day = json.loads(copied.lines[0])["created_at"][:10]
+    for narrowed in ((), ("--customer", copied.customer.id), ("--day", day), ("--day", "2020-01-01")):
+        lines = copied.run("wallet", "export", *narrowed).text.splitlines(keepends=True)
+        count = json.loads(lines[-1])["entries"]
+        assert f"Sound: {count} entries" in (sound := check(copied, lines)).text and "numbers" not in sound.text
+        assert json.loads(lines[-1])["head"] in sound.text
+        assert "comes after the totals" in check(copied, [*lines, copied.lines[0]], status=1).errors
+        if count > 0:
+            assert "broke off" in check(copied, lines[:-1], status=1).errors
+            assert "the head is not" in check(copied, [*lines[:-2], lines[-1]], status=1).errors
+            assert "number" in check(copied, [*lines[:3], *copied.lines[3:], lines[-1]], status=1).errors
+            assert "number" in check(copied, [*copied.lines[:3], *lines[3:]], status=1).errors
+            altered = lines[5].replace('"outcome":"applied"', '"outcome":"voided"')
+            assert "line 6" in check(copied, [*lines[:5], altered, *lines[6:]], status=1).errors
 
 
 def test_the_script_of_the_documents_keeps_a_copy(casino, tmp_path):
