@@ -129,7 +129,8 @@ static void add_signed(struct lines *lines, int64_t number)
  * time. Groups of lines may follow, each with a first line that names it, so that text in the
  * fields of one group cannot stand for another group: a transaction of a customer hashes as it did
  * before there were providers, and a transaction without kind and end of round as it did before
- * there were those. The migrations of PostgreSQL write the same in SQL. */
+ * there were those. The migrations of PostgreSQL write the same in SQL, and docs/day-two.md
+ * describes it. */
 static void hash_transaction(const struct ledger_transaction *transaction,
                              const uint8_t previous[LEDGER_HASH_SIZE],
                              uint8_t hash[LEDGER_HASH_SIZE])

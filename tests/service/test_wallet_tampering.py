@@ -3,6 +3,7 @@ players, altered; every row removed; every row there twice. What is not found is
 
 The columns are read from the schema, so that a new one is tried without a word here."""
 
+import io
 import json
 import os
 import random
@@ -13,7 +14,7 @@ import subprocess
 import pytest
 
 import engines
-from croupier import Service
+from croupier import ROOT, Service
 from servers import SAMPLE, sampled
 from wallet_model import Provider, add_games, add_player, credit, debit, launch, rollback, send
 
@@ -295,6 +296,36 @@ def test_every_row_that_is_there_twice_is_found(tables, table):
                         and not is_found(tables):
                     missed.append((row, changed, value))
     assert not missed
+
+
+def test_an_auditor_s_program_proves_a_tail_and_an_export_without_croupier(ledger, monkeypatch, capsys):
+    """That of docs/day-two.md, over entries of every kind."""
+    [program] = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "day-two.md").read_text(), re.MULTILINE | re.DOTALL)
+
+    def prove(lines):
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(lines)))
+        try:
+            exec(program, {})
+        except SystemExit as refused:
+            return refused.code
+        return capsys.readouterr().out
+
+    others = {str: lambda value: f"{value}x", int: lambda value: value + 1, bool: lambda value: not value, type(None): lambda value: "x"}
+    whole = {"hash": "11" * 32, "head": "11" * 32, "created_at": "2001-01-01T00:00:00.000Z", "kind": "promo"}
+    for command in ("tail", "export"):
+        lines = ledger.run("wallet", command).text.splitlines(keepends=True)
+        said = ledger.run("wallet", "verify", "--file", "-", "--json", input="".join(lines))
+        done = prove(lines)
+        assert done == f"3 players, 0 of them begun before; head {json.loads(said.text)['head']}\n", done
+        assert prove(lines[:5] + lines[6:]).startswith("line ")
+        last = [len(lines) - 1] if command == "export" else []
+        for at in [*range(0, len(lines) - 1, 5), *last]:
+            entry = json.loads(lines[at])
+            for name in entry.keys() - {"number", "player_id"} if "hash" in entry else ("head",):
+                value = others[type(entry[name])](entry[name])
+                value = whole[name] if whole.get(name, entry[name]) != entry[name] else value
+                altered = json.dumps({**entry, name: value}) + "\n"
+                assert prove([*lines[:at], altered, *lines[at + 1:]]) != done, (name, entry)
 
 
 @pytest.mark.only("sqlite")
