@@ -142,6 +142,8 @@ def test_a_full_disk(casino, first):
             eventually(lambda: stake(casino, f"bet-{next(NUMBERS)}").status == 503 and logged(casino, "ledger_disk_full"), 30)
         eventually(lambda: "ledger_disk_full" in overview(casino))
         assert not logged(casino, "ledger_unreachable")
+        if not first:  # the commit failed, and callers are told that its outcome is unknown
+            assert "the disk is full" in casino.log_text() and "nothing was changed" not in casino.log_text()
     finally:
         full.send_signal(signal.SIGINT)
         full.wait()
