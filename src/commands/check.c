@@ -162,6 +162,8 @@ static void report_store(struct report *report, const struct configured *store, 
                          "croupier runs as;"
                    : strstr(error->text, strerror(EROFS)) != NULL
                        ? "its disk is mounted read-only: mount it for writing, too;"
+                   : strstr(error->text, "a second name") != NULL
+                       ? "`cp -al` or a backup by hard links made it: `find -samefile` shows it;"
                    : store->path != NULL
                        ? "the user that croupier runs as must be able to read and write it, and "
                          "this command runs as that user;"

@@ -43,8 +43,10 @@ static enum status read_manifest(struct restoring *restoring, struct error *erro
     struct buffer text = {0};
     int reason = file_read(path, MANIFEST_MAX, &text);
     enum status status = STATUS_OK;
-    if (reason == ENOENT)
-        status = error_set(error, STATUS_MALFORMED, "%s: is no backup: it has no " BACKUP_MANIFEST,
+    if (reason == ENOENT || reason == ENOTDIR)
+        status = error_set(error, STATUS_MALFORMED,
+                           "%s: is no backup: it has no " BACKUP_MANIFEST
+                           "; name a directory that croupier backup made",
                            restoring->directory);
     else if (reason != 0)
         status = error_unavailable(error, "%s: cannot be read (%s)", path, strerror(reason));
@@ -167,7 +169,12 @@ static enum status copy_part(struct restoring *restoring, enum backup_part part,
         memory_free(draft);
     if (status == STATUS_EXISTS)
         error_prefix(error, "another restore runs, or broke off and left its file");
-    if (status == STATUS_NOT_FOUND || (status == STATUS_OK && !file_prints_equal(&print, expected)))
+    if (status == STATUS_NOT_FOUND)
+        status = error_set(
+            error, STATUS_MALFORMED, "%s: is not there, and the manifest names it%s", source,
+            part == BACKUP_SECRETS_KEY ? "; put the key itself where [casino] secrets_key_file is"
+                                       : "");
+    else if (status == STATUS_OK && !file_prints_equal(&print, expected))
         status = error_set(error, STATUS_MALFORMED,
                            "%s: the backup is damaged: this is not the file that its manifest "
                            "describes",

@@ -229,14 +229,26 @@ def test_a_damaged_backup_is_refused_and_leaves_nothing(house, tmp_path):
     for name in ("platform.db", "odds.mdb", "secrets.key"):
         assert "damaged" in refused(flip(name, -1))
         assert "damaged" in refused(lambda copy: os.truncate(copy / name, 20))
-        assert "damaged" in refused(lambda copy: (copy / name).unlink())
+        missing = refused(lambda copy: (copy / name).unlink())
+        assert f"/{name}: is not there" in missing and ("secrets_key_file" in missing) == (name == "secrets.key")
     assert "is no backup" in refused(lambda copy: (copy / "manifest.json").unlink())
+    assert "a directory that croupier backup made" in other.run("restore", house.backup / "platform.db", status=1).errors
     for text in ("", "{}", "[]", "null"):
         assert "manifest is damaged" in refused(lambda copy: (copy / "manifest.json").write_text(text))
     assert "newer version" in refused(edit('"format": 1', '"format": 2'))
     assert "manifest is damaged" in refused(edit("platform.db", "../../etc/passwd"))
     assert "manifest is damaged" in refused(edit("odds.mdb", "platform.db"))
     assert "manifest is damaged" in refused(edit('"sha256": "', '"sha256": "x'))
+
+
+@embedded
+def test_no_ledger_is_begun_beside_a_restore_that_broke_off(house, tmp_path):
+    other = elsewhere(tmp_path)
+    left = other.platform.path.with_name(other.platform.path.name + ".restoring")
+    left.write_bytes(b"half of it")
+    assert f"{left.name}: a restore broke off" in other.run("migrate", status=1).errors and not other.platform.path.exists()
+    left.unlink()
+    other.run("restore", house.backup)
 
 
 @embedded

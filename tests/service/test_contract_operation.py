@@ -683,6 +683,14 @@ def test_check_names_a_disk_that_is_full_or_mounted_read_only(tmp_path):
         assert not fixed[store]["ok"] and fixed[store]["remedy"].startswith("its disk is mounted read-only: mount it for writing")
 
 
+@pytest.mark.only("sqlite")
+def test_check_says_what_makes_a_second_name_of_a_database(make_service):
+    service = make_service(own_stores=True)
+    os.link(service.platform.path, service.directory / "other-name")
+    store, = (row for row in json.loads(service.run("check", "--json", status=1).text) if row["check"] == "platform store")
+    assert "a hard link" in store["message"] and "cp -al" in store["remedy"] and "read and write" not in store["remedy"]
+
+
 def test_a_port_that_is_taken_is_named_with_its_setting(service):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = "127.0.0.1:%d" % taken.getsockname()[1]

@@ -3,6 +3,7 @@ starts the service whatever its stores do."""
 
 import os
 import random
+import re
 import shutil
 import sqlite3
 import stat
@@ -97,6 +98,22 @@ def test_a_file_is_copied_beside_itself_before_it_is_upgraded(older):
     # Where there is nothing to do there is nothing to copy.
     count = len(older.backups())
     assert older.service.ask("migrate")["backup"] is None and len(older.backups()) == count
+
+
+def test_the_way_back_is_as_the_manual_says(older):
+    older.service.run("migrate")
+    older.service.run("customer", "list")
+    backup, = older.backups()
+    [script] = re.findall(r"^```text\n(systemctl stop croupier\ncd .*?)^```$", (ROOT / "docs" / "operations.md").read_text(), re.M | re.S)
+    for pattern, here in (("^systemctl.*", ""), ("/var/lib/croupier", str(older.path.parent)), ("-o croupier -g croupier ", ""),
+                          (r"platform\.db(?=[.-]|$| )", older.path.name), (r"\S+\.backup", backup.name)):
+        script = re.sub(pattern, here, script, flags=re.M)
+    for left in ("-wal", "-last", "-ids"):
+        older.path.with_name(older.path.name + left).write_bytes(b"of the newer one")
+    subprocess.run(["sh", "-euc", script], check=True)
+    assert older.version() == older.schema and version_of(older.path.parent / "newer" / older.path.name) == NEWEST["sqlite"]
+    assert [path.name for path in older.path.parent.glob(f"{older.path.name}-*")] == []
+    assert older.service.ask("migrate")["before"] == older.schema
 
 
 def test_the_copy_can_be_declined(older):

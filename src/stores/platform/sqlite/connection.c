@@ -333,6 +333,12 @@ static enum status examine_file(struct sqlite_store *store, bool create, struct 
             "%s: there is no database, and %s-last says that there was one; put it"
             " back or restore a backup, or remove %s-last to begin an empty ledger",
             store->path, store->path, store->path);
+    if (missing != 0 && create && sqlite_is_beside(store, ".restoring", &mark))
+        return error_unavailable(
+            error,
+            "%s.restoring: a restore broke off, or runs; where none runs, remove "
+            "this file and restore again",
+            store->path);
     if (missing != 0 && create)
         return create_file(store->path, error);
     if (missing != 0)
