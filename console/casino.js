@@ -124,7 +124,7 @@ export async function providerPage(page) {
     const provider = await get(path, {}, page.signal);
     return { title: provider.name, state: enabledBadge(provider.enabled),
         actions: changes(page, { path, where: `casino/${path}`, shown: provider, name: provider.name,
-            warning: "Its games are hidden and its stakes are refused. Wins and rollbacks still pass." }),
+            warning: "Its games are hidden and its calls are refused, wins and rollbacks too, until it is enabled again. To stop only new stakes, disable its games." }),
         content: [facts([...[launchField(provider), ...PROVIDER_FIELDS.slice(1)].map(({ name, label }) =>
             [label, name === COUNTRIES.name ? blockedText(provider) : Array.isArray(provider[name]) ? provider[name].join(" ") || "anywhere" : provider[name]]),
         ["Added", time(provider.created_at)], ["Id", copyable(provider.id)],

@@ -287,6 +287,21 @@ def test_a_disabled_provider_and_one_that_calls_from_elsewhere_are_not_admitted(
     assert {"unknown_provider", "provider_address_not_listed"} <= {line["reason"] for line in lines}
 
 
+def test_what_a_disabled_provider_was_refused_is_booked_when_it_is_sent_again(casino, acme, seat):
+    bet = ids()
+    assert acme.send(stake(seat, bet, 10)).status == 200
+    casino.run("provider", "disable", "acme")
+    try:
+        eventually(lambda: acme.send(balance(seat[1])).status == 403)
+        late = [win(seat, ids(), 30, bet), rollback(seat[1], ids(), ids()), stake(seat, ids(), 5)]
+        assert all(acme.send(document).error == (403, "not_admitted") for document in late)
+    finally:
+        casino.run("provider", "enable", "acme")
+    eventually(lambda: acme.send(balance(seat[1])).status == 200)
+    assert [acme.send(document).json()["replayed"] for document in late] == [False] * 3
+    assert held(casino, seat) == 1000 - 10 + 30 - 5
+
+
 def test_the_document_names_every_field_that_signs_and_that_of_faults():
     assert DOCUMENT["openapi"].startswith("3.1.")
     for schema in DOCUMENT["components"]["schemas"].values():
