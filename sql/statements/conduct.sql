@@ -116,7 +116,7 @@ seen (line, good, request_id, moment) AS (
   UNION ALL SELECT 12, CASE WHEN ended THEN 1 ELSE 0 END, request_id, from_ms
     FROM rounds WHERE ended OR quiet_since_ms < CAST($2 AS bigint) - 60000)
 -- define IS_NOT_SIGNED
-f.reason IN ('signature', 'timestamp')
+f.reason IN ('signature', 'timestamp', 'unknown_key_id')
 
 -- `whom`: 0 customers, 1 providers, 2 both. Of `least` requests or more `percent` may fail.
 -- define CHECKS

@@ -104,9 +104,12 @@ enum admission_denial {
     /* set by the service: an address without a key on a path for customers only */
     DENIAL_NO_KEY,
     /* for providers' calls: see api/provider_admission.h */
-    DENIAL_UNKNOWN_PROVIDER, /* or disabled, or its secrets cannot be read */
-    DENIAL_TIMESTAMP,        /* none, or too far from our clock */
-    DENIAL_SIGNATURE,        /* none, or not of this body */
+    DENIAL_UNKNOWN_PROVIDER,
+    DENIAL_PROVIDER_DISABLED,
+    DENIAL_PROVIDER_SECRET_UNREADABLE, /* sealed under another key */
+    DENIAL_TIMESTAMP,                  /* none, or too far from our clock */
+    DENIAL_UNKNOWN_KEY_ID,             /* of no secret of the provider, or of a retired one */
+    DENIAL_SIGNATURE,                  /* none, or not of this body */
 };
 #define DENIAL_COUNT (DENIAL_SIGNATURE + 1)
 /* The answer, whose reason names the denial ("unknown_key"). Not for DENIAL_NONE. */

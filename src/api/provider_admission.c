@@ -26,24 +26,28 @@ static const struct games_provider *find(const struct games_table *table, struct
     return games_table_provider(table, terminated);
 }
 
-/* Always computes PROVIDER_SECRETS_MAX HMACs, however many secrets the provider has. */
-static bool is_signed(const struct games_provider *provider, const struct http_request *request,
-                      struct text timestamp)
+/* DENIAL_NONE: it is signed. Always computes PROVIDER_SECRETS_MAX HMACs, however many secrets the
+ * provider has. */
+static enum admission_denial check_signature(const struct games_provider *provider,
+                                             const struct http_request *request,
+                                             struct text timestamp)
 {
     struct text signature = http_request_only_field(request, HTTP_FIELD_X_CROUPIER_SIGNATURE);
     struct text kid = http_request_only_field(request, HTTP_FIELD_X_CROUPIER_KEY_ID);
     bool named = request->field_count[HTTP_FIELD_X_CROUPIER_KEY_ID] > 0;
-    bool good = false;
+    enum admission_denial denial = DENIAL_UNKNOWN_KEY_ID;
     for (size_t i = 0; i < PROVIDER_SECRETS_MAX; i++) {
         const struct games_secret *secret =
             provider != NULL && i < provider->secret_count ? &provider->secrets[i] : NULL;
         bool same = launch_signature_is_good(
             timestamp, request->body,
             secret != NULL ? buffer_text(&secret->bytes) : TEXT(NO_SECRET), signature);
-        good |= same && secret != NULL &&
-                (!named || (kid.at != NULL && text_equals(kid, text_of(secret->kid))));
+        if (secret == NULL ||
+            (named && (kid.at == NULL || !text_equals(kid, text_of(secret->kid)))))
+            continue;
+        denial = same || denial == DENIAL_NONE ? DENIAL_NONE : DENIAL_SIGNATURE;
     }
-    return good;
+    return denial;
 }
 
 enum admission_denial provider_admit(const struct games_table *table,
@@ -54,15 +58,15 @@ enum admission_denial provider_admit(const struct games_table *table,
     const struct games_provider *found =
         find(table, http_request_only_field(request, HTTP_FIELD_X_CROUPIER_PROVIDER));
     bool current = is_current(timestamp, now_wall_ms);
-    bool good = is_signed(found, request, timestamp);
+    enum admission_denial denial = check_signature(found, request, timestamp);
     *provider = found;
-    if (found == NULL || found->secret_count == 0)
+    if (found == NULL)
         return DENIAL_UNKNOWN_PROVIDER;
-    if (!good)
-        return DENIAL_SIGNATURE;
-    if (!current)
-        return DENIAL_TIMESTAMP;
-    return DENIAL_NONE;
+    if (!found->record.enabled)
+        return DENIAL_PROVIDER_DISABLED;
+    if (found->secret_count == 0)
+        return DENIAL_PROVIDER_SECRET_UNREADABLE;
+    return denial == DENIAL_NONE && !current ? DENIAL_TIMESTAMP : denial;
 }
 
 bool provider_may_call_from(const struct games_provider *provider, const struct address *client)

@@ -69,11 +69,11 @@ bool games_table_add_provider(void *context, const void *object)
 {
     const struct provider_record *record = object;
     struct games_table *table = context;
-    if (!record->enabled || !record->usable)
+    if (!record->usable)
         return true;
     struct games_provider *provider = memory_alloc_zeroed(1, sizeof *provider);
     provider->record = *record;
-    if (!unseal_all(table, provider))
+    if (record->enabled && !unseal_all(table, provider))
         log_event(table->log, LOG_ERROR,
                   "a provider's secret was stored under another key; copy the right key file",
                   LOG_STRING("provider", record->id));
@@ -124,7 +124,7 @@ bool games_table_add_game(void *context, const void *object)
     if (!record->enabled || !record->usable)
         return true;
     const struct games_provider *provider = games_table_provider(table, record->provider_id);
-    if (provider == NULL)
+    if (provider == NULL || !provider->record.enabled)
         return true;
     table->games = grow(table->games, table->game_count, &table->game_room, sizeof table->games[0]);
     CHECK(table->game_count == 0 || strcmp(table->games[table->game_count - 1].id, record->id) < 0);

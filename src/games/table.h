@@ -10,9 +10,9 @@
  * the refresher (games/games.h), read by every serving thread without a lock.
  *
  * In it are the games that are enabled and whose provider is, in the order of their ids, each with
- * its JSON made once; the providers with their secrets in clear (wiped with the table); and the
- * customers that have a list of their own. A customer without a list sees every game. Admission
- * decides who may use the casino.
+ * its JSON made once; the providers, and of those that are enabled the secrets in clear (wiped with
+ * the table); and the customers that have a list of their own. A customer without a list sees every
+ * game. Admission decides who may use the casino.
  */
 struct games_table;
 
@@ -24,7 +24,7 @@ struct games_secret {
 struct games_provider {
     struct provider_record record;
     struct games_secret secrets[PROVIDER_SECRETS_MAX]; /* the newest first, which signs */
-    size_t secret_count; /* 0: they cannot be read, so nothing of it can be launched */
+    size_t secret_count; /* 0: it is disabled, or they cannot be read: nothing of it is launched */
 };
 
 struct games_game {
@@ -56,8 +56,8 @@ void games_table_destroy(struct games_table **table);
 const struct games_game *games_table_find(const struct games_table *table, const char *customer_id,
                                           bool sandbox, struct text id);
 
-/* The provider of this id, when it is enabled, else NULL; and its game of this id, when that is
- * enabled: no customer's list is asked. */
+/* The provider of this id, enabled or not, else NULL; and a provider's game of this id, when both
+ * are enabled: no customer's list is asked. */
 const struct games_provider *games_table_provider(const struct games_table *table, const char *id);
 const struct games_game *games_table_find_of_provider(const struct games_table *table,
                                                       const char *provider_id, struct text id);

@@ -284,7 +284,8 @@ def test_a_disabled_provider_and_one_that_calls_from_elsewhere_are_not_admitted(
     assert casino.ask("provider", "show", "acme")["cidrs"] == ["127.0.0.0/8"]
     casino.run("provider", "set", "acme", "--no-cidrs")
     lines = [line for line in casino.log_lines() if line.get("message") == "request" and "reason" in line]
-    assert {"unknown_provider", "provider_address_not_listed"} <= {line["reason"] for line in lines}
+    assert {(reason, "acme") for reason in ("provider_disabled", "provider_address_not_listed")} <= {
+        (line["reason"], line.get("provider")) for line in lines}
 
 
 def test_what_a_disabled_provider_was_refused_is_booked_when_it_is_sent_again(casino, acme, seat):

@@ -14,15 +14,16 @@
 #define DAY_SECONDS 86400
 #define KID_SIZE PROVIDER_KID_SIZE
 
-static const char *const ids[] = {"acme", "oasis"};
-static const char *const firsts[] = {"the first secret of acme", "the first secret of oasis"};
+static const char *const ids[] = {"acme", "oasis", "shut"};
+static const char *const firsts[] = {"the first secret of acme", "the first secret of oasis",
+                                     "the first secret of shut"};
 #define NEWEST "the newest secret of acme"
 
 struct fixture {
     char directory[TEST_DIRECTORY_SIZE];
     char key_file[TEST_DIRECTORY_SIZE + 8];
     struct secrets *secrets;
-    struct games_table *table; /* acme has two secrets */
+    struct games_table *table; /* acme has two secrets; shut is disabled */
     char kid[KID_SIZE];        /* of the newest */
 };
 
@@ -36,8 +37,8 @@ static int set_up(void **state)
     assert_int_equal(secrets_make_key(fixture->key_file, &made, &error), STATUS_OK);
     assert_int_equal(secrets_open_key(&fixture->secrets, fixture->key_file, &error), STATUS_OK);
     fixture->table = games_table_create(fixture->secrets, NULL);
-    for (size_t i = 0; i < 2; i++) {
-        struct provider_record record = {.enabled = true, .usable = true};
+    for (size_t i = 0; i < 3; i++) {
+        struct provider_record record = {.enabled = i != 2, .usable = true};
         (void)snprintf(record.id, sizeof record.id, "%s", ids[i]);
         provider_secret_seal(fixture->secrets, &record, text_of(firsts[i]), 1);
         if (i == 0)
@@ -47,6 +48,9 @@ static int set_up(void **state)
             memcpy(fixture->kid, record.secrets[0].kid, KID_SIZE);
         assert_true(games_table_add_provider(fixture->table, &record));
     }
+    struct provider_record unread = {.id = "unread", .enabled = true, .usable = true};
+    unread.secrets[0].size = sizeof unread.secrets[0].sealed; /* sealed under no key */
+    assert_true(games_table_add_provider(fixture->table, &unread));
     *state = fixture;
     return 0;
 }
@@ -93,9 +97,9 @@ static struct call sign(const char *provider, const char *secret, const char *ki
     return call;
 }
 
-/* The id of who is admitted; NULL: no one is. */
-static const char *admitted_at(const struct fixture *fixture, const struct call *call,
-                               int64_t now_seconds)
+/* `id`: of the provider that the call names; "" of one that is not there. */
+static enum admission_denial judge(const struct fixture *fixture, const struct call *call,
+                                   int64_t now_seconds, const char **id)
 {
     static const enum http_field fields[] = {
         HTTP_FIELD_X_CROUPIER_PROVIDER, HTTP_FIELD_X_CROUPIER_TIMESTAMP,
@@ -111,9 +115,18 @@ static const char *admitted_at(const struct fixture *fixture, const struct call 
         request.field_count[fields[i]]++;
     }
     request.body = (struct text){call->part[BODY], call->size[BODY]};
-    return provider_admit(fixture->table, &request, now_seconds * 1000, &provider) == DENIAL_NONE
-               ? provider->record.id
-               : NULL;
+    enum admission_denial denial =
+        provider_admit(fixture->table, &request, now_seconds * 1000, &provider);
+    *id = provider == NULL ? "" : provider->record.id;
+    return denial;
+}
+
+/* The id of who is admitted; NULL: no one is. */
+static const char *admitted_at(const struct fixture *fixture, const struct call *call,
+                               int64_t now_seconds)
+{
+    const char *id;
+    return judge(fixture, call, now_seconds, &id) == DENIAL_NONE ? id : NULL;
 }
 
 #define PLAYER "\"player_id\":\"m52qaErTonQlsfbZ8JQx2g\""
@@ -141,11 +154,36 @@ TEST(what_a_secret_signed_is_admitted_as_its_provider)
             sign("acme", NEWEST, fixture->kid, NOW_SECONDS, bodies[i]),
             sign("oasis", firsts[1], "", NOW_SECONDS, bodies[i]),
         };
-        for (size_t k = 0; k < 4; k++) {
+        for (size_t k = 0; k < sizeof calls / sizeof calls[0]; k++) {
             const char *admitted = admitted_at(fixture, &calls[k], NOW_SECONDS);
             assert_non_null(admitted);
             assert_string_equal(admitted, ids[k == 3]);
         }
+    }
+}
+
+TEST(each_cause_of_a_refusal_has_its_reason)
+{
+    const struct fixture *fixture = *state;
+    const struct {
+        struct call call;
+        const char *id, *reason;
+    } cases[] = {
+        {sign("acmee", NEWEST, "", NOW_SECONDS, BALANCE), "", "unknown_provider"},
+        {sign("shut", firsts[2], "", NOW_SECONDS, BALANCE), "shut", "provider_disabled"},
+        {sign("shut", NEWEST, "", 0, BALANCE), "shut", "provider_disabled"},
+        {sign("unread", NEWEST, "", NOW_SECONDS, BALANCE), "unread", "provider_secret_unreadable"},
+        {sign("acme", NEWEST, "00000000", NOW_SECONDS, BALANCE), "acme", "unknown_key_id"},
+        {sign("oasis", firsts[1], fixture->kid, NOW_SECONDS, BALANCE), "oasis", "unknown_key_id"},
+        {sign("acme", firsts[0], fixture->kid, NOW_SECONDS, BALANCE), "acme", "signature"},
+        {sign("acme", NEWEST, "", NOW_SECONDS - 60, BALANCE), "acme", "timestamp"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *id;
+        enum admission_denial denial = judge(fixture, &cases[i].call, NOW_SECONDS, &id);
+        assert_int_not_equal(denial, DENIAL_NONE);
+        assert_string_equal(admission_error_of(denial)->reason, cases[i].reason);
+        assert_string_equal(id, cases[i].id);
     }
 }
 
