@@ -26,6 +26,13 @@ static const struct games_provider *find(const struct games_table *table, struct
     return games_table_provider(table, terminated);
 }
 
+/* The first secret has no kid; `provider secret list` calls it "first". */
+static bool is_called(const struct games_secret *secret, struct text kid)
+{
+    return kid.at != NULL && (text_equals(kid, text_of(secret->kid)) ||
+                              (secret->kid[0] == '\0' && text_equals(kid, TEXT("first"))));
+}
+
 /* DENIAL_NONE: it is signed. Always computes PROVIDER_SECRETS_MAX HMACs, however many secrets the
  * provider has. */
 static enum admission_denial check_signature(const struct games_provider *provider,
@@ -42,8 +49,7 @@ static enum admission_denial check_signature(const struct games_provider *provid
         bool same = launch_signature_is_good(
             timestamp, request->body,
             secret != NULL ? buffer_text(&secret->bytes) : TEXT(NO_SECRET), signature);
-        if (secret == NULL ||
-            (named && (kid.at == NULL || !text_equals(kid, text_of(secret->kid)))))
+        if (secret == NULL || (named && !is_called(secret, kid)))
             continue;
         denial = same || denial == DENIAL_NONE ? DENIAL_NONE : DENIAL_SIGNATURE;
     }

@@ -12,7 +12,7 @@
 #define PROVIDER_KID_SIZE 9    /* 8 of base62; NUL-terminated */
 
 struct provider_secret {
-    char kid[PROVIDER_KID_SIZE];         /* "": the first, which no token and no call names */
+    char kid[PROVIDER_KID_SIZE];         /* "": the first, which no token or call of ours names */
     int64_t added_ms;                    /* 0: not known */
     uint8_t sealed[PROVIDER_SEALED_MAX]; /* sealing/secrets.h */
     size_t size;                         /* 0: there is none */

@@ -327,6 +327,7 @@ def test_each_of_two_secrets_signs_until_it_is_retired(casino, acme, seat):
     try:
         eventually(lambda: post(added) == 200)
         assert (post(acme), post(added, newer), post(acme, newer), post(added, "00000000")) == (200, 200, 403, 403)
+        assert (post(acme, "first"), post(added, "first")) == (200, 403)
         for kids in ((newer, "00000000"), ("00000000", newer), (newer, newer)):
             for provider in (acme, added):
                 fields = [*provider.fields(body, casino_time(casino)).items(), *(("X-Croupier-Key-Id", kid) for kid in kids)]

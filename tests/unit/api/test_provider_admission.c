@@ -152,12 +152,14 @@ TEST(what_a_secret_signed_is_admitted_as_its_provider)
             sign("acme", firsts[0], "", NOW_SECONDS, bodies[i]),
             sign("acme", NEWEST, "", NOW_SECONDS, bodies[i]),
             sign("acme", NEWEST, fixture->kid, NOW_SECONDS, bodies[i]),
+            sign("acme", firsts[0], "first", NOW_SECONDS, bodies[i]),
             sign("oasis", firsts[1], "", NOW_SECONDS, bodies[i]),
+            sign("oasis", firsts[1], "first", NOW_SECONDS, bodies[i]),
         };
         for (size_t k = 0; k < sizeof calls / sizeof calls[0]; k++) {
             const char *admitted = admitted_at(fixture, &calls[k], NOW_SECONDS);
             assert_non_null(admitted);
-            assert_string_equal(admitted, ids[k == 3]);
+            assert_string_equal(admitted, ids[k >= 4]);
         }
     }
 }
@@ -176,6 +178,7 @@ TEST(each_cause_of_a_refusal_has_its_reason)
         {sign("acme", NEWEST, "00000000", NOW_SECONDS, BALANCE), "acme", "unknown_key_id"},
         {sign("oasis", firsts[1], fixture->kid, NOW_SECONDS, BALANCE), "oasis", "unknown_key_id"},
         {sign("acme", firsts[0], fixture->kid, NOW_SECONDS, BALANCE), "acme", "signature"},
+        {sign("acme", firsts[1], "first", NOW_SECONDS, BALANCE), "acme", "signature"},
         {sign("acme", NEWEST, "", NOW_SECONDS - 60, BALANCE), "acme", "timestamp"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
