@@ -199,7 +199,7 @@ static const struct member members[] = {
     {"volatility", false, true, FIELD(volatility), read_volatility_member, NULL,
      "must be \"low\", \"medium\", \"high\" or null"},
     {"thumbnail_url", false, true, FIELD(thumbnail_url), read_string_member, game_url_is_sound,
-     "must be an http:// or https:// URL of at most 1024 printable ASCII characters, or null"},
+     "must be an http:// or https:// URL of at most 1024 characters (RFC 3986), or null"},
     {"demo", false, false, FIELD(demo), read_flag_member, NULL, NULL},
     {"currencies", false, false, FIELD(currencies), read_list_member, is_known_currency,
      "must be codes that ISO 4217 has for money: three capitals, but not XAU, XTS and the like "

@@ -226,7 +226,8 @@ const char *launch_answer_decode(struct text body, int64_t now_ms, struct launch
         return "launch_url is missing, or not a text of at most 4096 bytes";
     struct text url = text_of(made.launch_url);
     if (!url_is_sound(url) || !game_url_is_guarded(url))
-        return "launch_url is not an https URL";
+        return "launch_url must be https:// in small letters (http:// only to 127.0.0.1, [::1] or "
+               "localhost), without a user name, in characters that a URL may have (RFC 3986)";
     const char *wrong = read_expiry(values[EXPIRES_AT], now_ms, &made.expires_ms);
     if (wrong == NULL)
         *answer = made;

@@ -98,8 +98,8 @@ enum status game_url_check(const char *what, const char *url, bool fragment, str
     if (!game_url_is_sound(text))
         return error_set(
             error, STATUS_INVALID,
-            "%s: must be http:// or https:// and at most %d printable ASCII characters "
-            "in all",
+            "%s: must be http:// or https:// and at most %d characters that a URL may have "
+            "(RFC 3986)",
             what, GAME_URL_SIZE - 1);
     if (!fragment && memchr(text.at, '#', text.size) != NULL)
         return error_invalid(error, "%s: must not have a fragment (#…)", what);

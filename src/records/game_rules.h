@@ -19,8 +19,8 @@
 
 bool game_id_is_sound(struct text id);
 bool game_word_is_sound(struct text word); /* 1 to 64 bytes of plain UTF-8 */
-bool url_is_sound(struct text url);        /* http(s)://…, printable ASCII, of any length */
-bool game_url_is_sound(struct text url); /* http(s)://…, at most 1024 printable ASCII characters */
+bool url_is_sound(struct text url);      /* http(s)://…, characters of RFC 3986, of any length */
+bool game_url_is_sound(struct text url); /* and of at most 1024 */
 /* A request there can be neither read nor changed on the way: https://, or http:// to 127.0.0.1,
  * [::1] or localhost; and no user name in it. The bounds of a sound URL. */
 bool game_url_is_guarded(struct text url);

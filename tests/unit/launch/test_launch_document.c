@@ -101,6 +101,23 @@ TEST(an_answer_is_a_url_and_maybe_until_when)
     assert_int_equal(answer.expires_ms, NOW_MS + 1500);
 }
 
+TEST(a_launch_url_that_breaks_a_rule_is_answered_with_all_rules)
+{
+    static const char *const urls[] = {"HTTPS://a/",      "http://a/",         "https://u@a/",
+                                       "https://a/ b",    "https://a/\\u00e9", "https://a/?q=[{}]",
+                                       "https://a/?q=a|b"};
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        struct launch_answer answer;
+        char body[64];
+        (void)snprintf(body, sizeof body, "{\"launch_url\":\"%s\"}", urls[i]);
+        const char *wrong = launch_answer_decode(text_of(body), NOW_MS, &answer);
+        assert_non_null(wrong);
+        assert_string_equal(wrong, "launch_url must be https:// in small letters (http:// only to "
+                                   "127.0.0.1, [::1] or localhost), without a user name, in "
+                                   "characters that a URL may have (RFC 3986)");
+    }
+}
+
 TEST(whatever_else_is_no_answer_and_leaves_it_alone)
 {
     static const char *const cases[] = {
@@ -125,6 +142,8 @@ TEST(whatever_else_is_no_answer_and_leaves_it_alone)
         "{\"launch_url\":\"https://a/\\u00e9\"}",
         "{\"launch_url\":\"https://a/\\ud800\"}",
         "{\"launch_url\":\"https://a/ b\"}",
+        "{\"launch_url\":\"https://a/?q={1|2}\"}",
+        "{\"launch_url\":\"https://a/?q=<`^\\\\>\"}",
         "{\"launch_url\":\"https://a/\",\"expires_at\":null}",
         "{\"launch_url\":\"https://a/\",\"expires_at\":1763800000}",
         "{\"launch_url\":\"https://a/\",\"expires_at\":\"tomorrow\"}",
