@@ -222,6 +222,17 @@ def test_a_stake_needs_a_launch_for_money_of_this_player_by_this_provider(casino
     assert held(casino, seat) == 1000
 
 
+def test_a_stake_may_be_in_any_game_of_the_provider_and_a_win_names_the_game_that_it_counts_for(casino, acme, seat):
+    bet = ids()
+    first = acme.send(stake(seat, bet, 10, game_id="dice"))
+    assert first.status == 200  # launched with roulette
+    assert acme.send(win(seat, ids(), 30, bet)).status == 200
+    assert acme.send(win(seat, ids(), 7, bet, game_id="none-of-theirs", launch_id="lau_0000000000000000")).status == 200
+    day = first.json()["created_at"][:10]
+    wins = {line["game_id"]: line["wins_minor"] for line in casino.ask("wallet", "report", "--day", day)["lines"]}
+    assert wins["dice"] == 30 and wins["none-of-theirs"] == 7
+
+
 def test_another_provider_sees_nothing_of_the_first(casino, acme, seat):
     other = Provider(casino, "other", OTHER_SECRET)
     send_now = other.send
