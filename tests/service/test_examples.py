@@ -572,21 +572,28 @@ def admitted(base, key):
         return False
 
 
-def test_a_provider_believes_a_token_and_bets(market, tmp_path):
-    secret = Path(market.told["secret"]).read_text()
-    customer = Customer(CUSTOMERS["python"], market, tmp_path)
-
-    def begin(token, port=market.providers, secret=secret):
+@pytest.fixture
+def begin(market):
+    """Begins the example of a provider, which plays a round: a bet of 1.00 and a win of 1.80."""
+    def begun(token, port=market.providers, secret=Path(market.told["secret"]).read_text()):
         environment = dict(sanitizer_environment(), PROVIDER="dune-studio", SECRET=secret,
                            WALLET=f"http://127.0.0.1:{port}/provider/v1/wallet")
         return subprocess.Popen([sys.executable, EXAMPLES / "provider-python" / "provider.py", token, "100", "180"],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    return begun
 
-    def provider(*arguments, **options):
+
+@pytest.fixture
+def provider(begin):
+    def played(*arguments, **options):
         with begin(*arguments, **options) as process:
             shown = process.communicate(timeout=120 * PATIENCE)
         return subprocess.CompletedProcess(process.args, process.returncode, *shown)
+    return played
 
+
+def test_a_provider_believes_a_token_and_bets(market, begin, provider, tmp_path):
+    customer = Customer(CUSTOMERS["python"], market, tmp_path)
     launched = customer.launch()
     token = launched["launch_url"].partition("token=")[2]
     declined = provider(token)
@@ -613,6 +620,66 @@ def test_a_provider_believes_a_token_and_bets(market, tmp_path):
     for bad in ("", "a.b.c", f"{header}.{claims}.", f"{claims}.{claims}.{signature}"):
         refused = provider(bad)
         assert refused.returncode == 1 and refused.stdout == "" and refused.stderr.startswith("provider.py: the token"), bad
+
+
+class Refusing(http.server.BaseHTTPRequestHandler):
+    """Answers the first calls of an operation as `refusals` says, and takes those after them."""
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.asked.append((asked["operation"], asked["transaction_id"]))
+        refusals = self.server.refusals.get(asked["operation"])
+        status, body = refusals.pop(0) if refusals else (200, json.dumps({"status": "applied", "transaction_id": asked["transaction_id"]}))
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def refused(market, provider, tmp_path):
+    """What the example does when its calls are refused so: how it ended, and its calls."""
+    token = Customer(CUSTOMERS["python"], market, tmp_path).launch()["launch_url"].partition("token=")[2]
+
+    def played(**refusals):
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+            server.refusals, server.asked = refusals, []
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            done = provider(token, server.server_port)
+            server.shutdown()
+        return done, server.asked
+    return played
+
+
+def coded(status, code):
+    return status, json.dumps({"error": code, "message": "No."})
+
+
+def test_a_provider_repeats_what_may_be_taken_later(refused):
+    done, asked = refused(CREDIT=[coded(408, "request_timeout"), coded(429, "slow_down"), coded(503, "overloaded"), (502, "<html>")])
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 2, done.stderr
+    assert len(asked) == 6 and len(set(asked)) == 2
+
+
+@pytest.mark.parametrize("refusal", [coded(403, "not_admitted"), coded(404, "not_found"), coded(405, "method_not_allowed"), coded(413, "payload_too_large"),
+                                     coded(400, "bad_request"), (403, "<html>")], ids=str)
+@pytest.mark.parametrize("operation", ["DEBIT", "CREDIT"])
+def test_a_provider_says_that_the_outcome_is_open(refused, operation, refusal):
+    done, asked = refused(**{operation: [refusal]})
+    assert done.returncode == 1 and asked[-1][0] == operation
+    assert f"{refusal[0]}" in done.stderr and f"the outcome of the {operation} {asked[-1][1]} is open" in done.stderr
+    assert len(done.stdout.splitlines()) == (operation == "CREDIT")  # the bet that was taken
+
+
+@pytest.mark.parametrize("refusal", [coded(422, "balance_limit_exceeded"), coded(409, "transaction_rolled_back"), coded(404, "reference_not_found"),
+                                     coded(400, "invalid_request")], ids=str)
+def test_a_provider_does_not_take_a_declined_win_for_done(refused, refusal):
+    done, asked = refused(CREDIT=[refusal])
+    assert done.returncode == 1 and len(asked) == 2 and json.loads(refusal[1])["error"] in done.stderr
+    assert "open" not in done.stderr
 
 
 @pytest.mark.parametrize("program", [["/bin/sh", "back-office-curl/back_office.sh"], [sys.executable, "back-office-python/back_office.py"]])
