@@ -50,15 +50,14 @@ polls AS (SELECT f.request_id, f.from_ms, f.names_tag,
       AND {LATER(f, b)} ORDER BY b.from_ms DESC, b.number DESC LIMIT 1) AS status
   FROM {MINE(f)} AND f.act = 4)
 
--- A round is open while a bet of it is neither rolled back nor referred to by a CREDIT, and no later call ends it. It
--- should not stay open after a CREDIT.
+-- A round is open while a bet of it is neither rolled back nor referred to by a CREDIT, and no later call ends it. A
+-- round that had a CREDIT should not stay open. Of others, quiet_since_ms is NULL.
 -- define OPEN_ROUNDS
 played AS (SELECT f.round, max(CASE f.ends_round WHEN 1 THEN f.from_ms END) AS ended_ms,
-    max(CASE f.act WHEN 1 THEN f.from_ms END) AS credited_ms, max(f.until_ms) AS quiet_since_ms
+    CASE max(CASE f.act WHEN 1 THEN 1 ELSE 0 END) WHEN 1 THEN max(f.until_ms) END AS quiet_since_ms
   FROM {MINE(f)} AND f.status = 200 AND f.act < 3 GROUP BY f.round),
 rounds AS (SELECT f.request_id, f.from_ms, coalesce(played.ended_ms >= f.from_ms, false) OR EXISTS (SELECT 1
-      FROM {MINE(n)} AND n.status = 200 AND n.reference = f.subject) AS ended,
-    CASE WHEN played.credited_ms >= f.from_ms THEN played.quiet_since_ms END AS quiet_since_ms
+      FROM {MINE(n)} AND n.status = 200 AND n.reference = f.subject) AS ended, played.quiet_since_ms
   FROM played, {MINE(f)} AND f.act = 0 AND f.status = 200 AND f.round = played.round)
 
 -- define BET

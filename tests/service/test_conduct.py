@@ -282,6 +282,8 @@ def test_a_good_provider_fails_nothing(sandbox):
     assert client.move(debit(client.player, "bet", 100, round_id="r", **client.more), "close-after") is None
     assert client.move(debit(client.player, "bet", 100, round_id="r", **client.more)).json()["replayed"]
     assert client.move(credit(client.player, "win", 100, "bet", round_id="r", round_ended=True)).status == 200
+    assert client.move(debit(client.player, "lost", 100, round_id="lost", **client.more)).status == 200  # no win: not judged
+    pause(sandbox, client, 61)
     judged(sandbox, client, passes=["unknown-outcome", "one-content", "unanswered-debit", "win-after-bet", "signatures", "rounds"])
 
 
@@ -304,7 +306,15 @@ def leaves_a_round_open(server, client):
     pause(server, client, 61)
 
 
+def leaves_a_bet_after_a_win_open(server, client):
+    assert client.move(debit(client.player, "bet", 100, round_id="r", **client.more)).status == 200
+    assert client.move(credit(client.player, "win", 100, "bet", round_id="r")).status == 200
+    assert client.move(debit(client.player, "lost", 100, round_id="r", **client.more)).status == 200
+    pause(server, client, 61)
+
+
 PROVIDERS = [(bets_for_an_old_launch, "session-expired"), (signs_wrongly, "signatures"), (leaves_a_round_open, "rounds"),
+             (leaves_a_bet_after_a_win_open, "rounds"),
              (forgets_a_bet, "unanswered-debit"), (pays_a_bet_that_was_declined, "win-after-bet"),
              (repeats_a_bet_at_once, "retry-after")]
 
