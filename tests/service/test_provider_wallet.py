@@ -42,7 +42,8 @@ def validator(schema):
 
 def check_document(body, response):
     """docs/provider.yaml against what was asked and answered."""
-    described = OPERATION["responses"][str(response.status)]
+    answers = OPERATION["responses"]
+    described = answers.get(str(response.status), answers.get("default"))
     if "$ref" in described:
         described = DOCUMENT["components"]["responses"][described["$ref"].rpartition("/")[2]]
     validator(described["content"]["application/json"]["schema"]).validate(response.json())
@@ -361,6 +362,20 @@ def test_each_listener_has_its_own_paths(casino, acme, seat):
     assert casino.request("POST", PROVIDER_PATH, key=casino.customer.key, headers=fields,
                           body=body).error == (404, "not_found")
     assert acme.post(body, {**fields, "Content-Encoding": "gzip"}).error == (415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize("rest, error", [
+    (b" HTTP/1.1\r\n\r\n", (400, "bad_request")), (b" HTTP/3.0\r\nHost: a\r\n\r\n", (505, "version_not_supported")),
+    (b"a" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", (414, "uri_too_long")),
+    (b" HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 17000 + b"\r\n\r\n", (431, "headers_too_large")),
+    (b" HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", (501, "not_implemented")),
+    (b" HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n", (417, "expectation_failed"))], ids=lambda value: value[1] if isinstance(value, tuple) else "")
+def test_refusals_of_what_is_not_http_are_as_the_document_says(casino, rest, error):
+    with casino.connect(address=casino.provider_address) as connection:
+        connection.send(b"POST " + PROVIDER_PATH.encode() + rest)
+        response = connection.receive()
+    assert response.error == error
+    check_document(b"", response)
 
 
 BAD = {
