@@ -155,7 +155,7 @@ static enum status check_soundness(struct sqlite_store *store, struct error *err
 static enum status ready_to_migrate(struct sqlite_store *store, struct error *error)
 {
     struct stat facts;
-    if (store->database != NULL && !store->failed) /* its names are watched, but for a read-only mount */
+    if (store->database != NULL && !store->failed) /* on a read-only mount no name is watched */
         return store->immutable ? STATUS_OK : sqlite_check_names(store, &facts, error);
     sqlite_disconnect(store);
     return sqlite_connect(store, true, error);
