@@ -110,9 +110,11 @@ const tablesOf = (asked) => [
 
 // ---- export ----
 
-/* A spreadsheet takes what begins with one of these for a formula, unless it is a number. */
-const FORMULA = /^(?!-?[\d.]+$)[=+\-@\t\r]/;
-const quoted = (value) => (FORMULA.test(value) || /[",\n]/.test(value) ? `"${value.replace(FORMULA, "'$&").replaceAll("\"", "\"\"")}"` : value);
+/* A spreadsheet takes what begins with one of these for a formula, unless it is a number. Some begin a cell after a semicolon or a tab,
+ * and pass over spaces and what is not seen. */
+const FORMULA = /(^|[;\t\r\n])(?=[\s\p{Cf}]*[=+\-@＝＋－＠\t\r])/gu;
+const guarded = (value) => (/^-?[\d.]+$/.test(value) ? value : value.replace(FORMULA, "$1'"));
+const quoted = (value) => (guarded(value) !== value || /[",\n]/.test(value) ? `"${guarded(value).replaceAll("\"", "\"\"")}"` : value);
 const plain = (minor, exponent) => (minor === null ? "" : amount(minor, exponent).replaceAll(",", "").replace("−", "-"));
 
 /** All sums as lines of text with commas, for a spreadsheet: by day first, then by customer, provider and game. */
