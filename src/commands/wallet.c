@@ -1,6 +1,8 @@
 /* croupier wallet statement | transaction | verify | accept-loss; export and report are in books.c,
  * tail in tail.c.
  * All but accept-loss read, beside a running server, and stream long answers. */
+#include <stdarg.h>
+
 #include "base/clock.h"
 #include "commands/commands.h"
 #include "commands/help_texts.h"
@@ -155,6 +157,20 @@ static void run_statement(const struct command_line *line)
 
 /* ---- transaction ----------------------------------------------------------------------------- */
 
+/* A line with text of a customer or a provider. */
+static void PRINTF_LIKE(1, 2) show(const char *format, ...)
+{
+    char line[512];
+    struct buffer shown = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    buffer_append_shown(&shown, text_of(line));
+    (void)puts(buffer_string(&shown));
+    buffer_free(&shown);
+}
+
 static void show_fact(const struct ledger_fact *fact)
 {
     const struct ledger_transaction *transaction = &fact->id.transaction;
@@ -167,11 +183,10 @@ static void show_fact(const struct ledger_fact *fact)
                      amount, transaction->currency, transaction->player_id,
                      ledger_outcome_name(transaction->outcome), created_at);
         if (transaction->reference[0] != '\0')
-            (void)printf("refers to %s\n", transaction->reference);
+            show("refers to %s", transaction->reference);
         if (transaction->game_id[0] != '\0' || transaction->round_id[0] != '\0')
-            (void)printf("game %s, round %s\n",
-                         transaction->game_id[0] != '\0' ? transaction->game_id : "-",
-                         transaction->round_id[0] != '\0' ? transaction->round_id : "-");
+            show("game %s, round %s", transaction->game_id[0] != '\0' ? transaction->game_id : "-",
+                 transaction->round_id[0] != '\0' ? transaction->round_id : "-");
         if (transaction->provider_id[0] != '\0')
             (void)printf("moved by provider %s, launch %s\n", transaction->provider_id,
                          transaction->launch_id[0] != '\0' ? transaction->launch_id : "-");
@@ -188,7 +203,7 @@ static void show_fact(const struct ledger_fact *fact)
     if (fact->id.rolled_back)
         (void)puts(fact->id.known ? "rolled back" : "never came, and was rolled back");
     if (fact->id.standing_credits > 0)
-        (void)printf("settled by %s\n", fact->id.settled_by);
+        show("settled by %s", fact->id.settled_by);
 }
 
 static void run_transaction(const struct command_line *line)

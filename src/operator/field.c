@@ -343,20 +343,24 @@ void fields_write_object(const struct field *fields, const void *record, struct 
 void fields_append_row(const struct field *fields, const void *record, struct buffer *out)
 {
     struct buffer cell = {0};
+    struct buffer shown = {0};
     const char *space = "";
     for (; fields->type != NULL; fields++) {
         if (fields->title == NULL)
             continue;
         buffer_clear(&cell);
+        buffer_clear(&shown);
         if (record == NULL)
             buffer_append_string(&cell, fields->title);
         else
             (void)fields->type->write(fields, record, &(struct field_output){.text = &cell});
-        buffer_append_format(out, "%s%*s", space, fields->width, buffer_string(&cell));
+        buffer_append_shown(&shown, buffer_text(&cell));
+        buffer_append_format(out, "%s%*s", space, fields->width, buffer_string(&shown));
         space = "  ";
     }
     buffer_append_char(out, '\n');
     buffer_free(&cell);
+    buffer_free(&shown);
 }
 
 const struct field *field_find(const struct field *fields, const char *name)

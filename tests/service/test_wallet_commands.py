@@ -43,6 +43,18 @@ def ledger(tmp_path_factory):
         service.stop()
 
 
+def test_text_of_a_customer_turns_no_line_round(make_service):
+    service = make_service()
+    customer = service.add_customer("Casino", options=["--casino"])
+    service.start()
+    player = add_player(service, customer, "eve", "EUR")
+    send(service, customer.key, credit(player, "in", 12345, game_id="\u202egame", round_id="\u200bround"))
+    for command in (["report"], ["rounds"], ["statement", player], ["transaction", customer.id, "in"]):
+        said = service.run("wallet", *command).text
+        assert "123.45" in said and not set("\u202e\u200b") & set(said), said
+    assert "?game" in said and "?round" in said
+
+
 def test_a_statement_goes_from_the_opening_to_the_closing_balance(ledger):
     alice, bob, carol = ledger.players
     document = ledger.ask("wallet", "statement", alice)
