@@ -463,14 +463,18 @@ struct sports_waits service_waits(struct service *service)
 
 /* ---- afterwards: metrics and the access log -------------------------------------------------- */
 
-/* Limits the path's length, and cuts it off inside anything that looks like a key, because clients
- * put keys into paths by mistake. */
+/* Limits the path's length, and cuts it off inside anything that looks like a key, or a link or token
+ * of an operator, because clients put these into paths by mistake. */
 static struct text loggable_path(struct text path)
 {
     size_t size = path.size < LOGGED_PATH_MAX ? path.size : LOGGED_PATH_MAX;
-    const char *key = memchr(path.at, '_', size) == NULL ? NULL : memmem(path.at, size, "crk_", 4);
-    if (key != NULL && (size_t)(key - path.at) + KEY_PREFIX_SIZE - 1 < size)
-        size = (size_t)(key - path.at) + KEY_PREFIX_SIZE - 1;
+    static const char begins[][5] = {"crk_", "cro_", "lnk_", "ses_"};
+    const bool may_have = memchr(path.at, '_', size) != NULL;
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0] && may_have; i++) {
+        const char *key = memmem(path.at, size, begins[i], 4);
+        if (key != NULL && (size_t)(key - path.at) + KEY_PREFIX_SIZE - 1 < size)
+            size = (size_t)(key - path.at) + KEY_PREFIX_SIZE - 1;
+    }
     return (struct text){path.at, size};
 }
 
