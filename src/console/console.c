@@ -411,24 +411,31 @@ static void on_look(uv_timer_t *timer)
             ask_again(job);
 }
 
-/* Counts a refused link or token by its address; a token that ends while its request waits is not
- * counted. Returns the seconds for which this address gets 429 in place of the refusal; 0: none.
- * A good link or token from there always passes: a guess must keep no good client out. */
+/* Counts a refused link or token by its address, and logs the first few of a minute; a token that
+ * ends while its request waits is not counted. Returns the seconds for which this address gets 429
+ * in place of the refusal; 0: none. A good link or token from there always passes: a guess must keep
+ * no good client out. */
 static uint32_t note_failure(const struct job *job)
 {
     struct console *console = job->console;
     const struct http_error *refusal = job->call.refusal;
     bool by_link = refusal == &error_link_not_good;
-    if (refusal == &error_token_not_from_here)
-        console->facts.refused[CONSOLE_REFUSED_ADDRESS]++;
-    if (!by_link && (refusal != &error_token_not_good || job->until_ms != 0))
+    bool elsewhere = refusal == &error_token_not_from_here; /* it is good, and gets no 429 */
+    char client[ADDRESS_TEXT_SIZE];
+    if (!by_link && !elsewhere && (refusal != &error_token_not_good || job->until_ms != 0))
         return 0;
     struct lockout *lockout = by_link ? &console->sign_ins : &console->tokens;
     uint32_t left = lockout_note_failure(lockout, &job->call.client, clock_monotonic_ms());
-    console->facts.refused[left > 0  ? CONSOLE_REFUSED_LOCKED_OUT
-                           : by_link ? CONSOLE_REFUSED_LINK
-                                     : CONSOLE_REFUSED_TOKEN]++;
-    return left;
+    console->facts.refused[elsewhere  ? CONSOLE_REFUSED_ADDRESS
+                           : left > 0 ? CONSOLE_REFUSED_LOCKED_OUT
+                           : by_link  ? CONSOLE_REFUSED_LINK
+                                      : CONSOLE_REFUSED_TOKEN]++;
+    address_format(&job->call.client, client);
+    if (left == 0)
+        log_event(console->options.platform.log, LOG_WARNING, "a link or a token was refused",
+                  LOG_STRING("client", client), LOG_STRING("reason", refusal->code),
+                  LOG_STRING("operator", job->call.signed_in.who.name));
+    return elsewhere ? 0 : left;
 }
 
 static void reply_locked_out(struct http_request *request, uint32_t seconds)

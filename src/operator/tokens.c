@@ -143,13 +143,12 @@ enum status tokens_admit(struct platform_store *store, struct text token,
         return status == STATUS_NOT_FOUND ? refuse(error) : status;
     if (!credential_fits(token, record.digest) || !token_is_live(&record, now_ms))
         return refuse(error);
+    sign_in(&record, signed_in);
     if (record.cidr_count > 0 && !cidrs_contain(record.cidrs, record.cidr_count, from))
         return error_conflict(error, "the token may not be used from this address");
     if (now_ms - record.last_used_ms >= USE_KEPT_MS)
         status = platform_token_used(store, record.id, now_ms, error);
     if (status == STATUS_READ_ONLY) /* the machine may still look at what is wrong */
         status = STATUS_OK;
-    if (status == STATUS_OK)
-        sign_in(&record, signed_in);
     return status;
 }

@@ -23,7 +23,7 @@ MUST_CHECK enum status tokens_revoke(struct platform_store *store, const char *w
                                      struct error *error);
 
 /* Finds the token's name and role and notes its use from this address. NOT_FOUND: the token is not
- * good, for any reason; CONFLICT: it is, but not from there. */
+ * good, for any reason; CONFLICT: it is, but not from there (`signed_in` says whose it is). */
 MUST_CHECK enum status tokens_admit(struct platform_store *store, struct text token,
                                     const struct address *from, int64_t now_ms,
                                     struct signed_in *signed_in, struct error *error);

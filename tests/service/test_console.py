@@ -556,6 +556,11 @@ def test_a_token_is_used_from_its_addresses_alone(make_service):
         answer = console.ask("GET", "/admin/v1/session", headers={"X-Forwarded-For": forwarded} if forwarded else {})
         assert answer.status == expected, (source, forwarded, answer)
         assert expected == 200 or code(answer) == (403, "token_not_from_here")
+    told = [(line["client"], line["reason"], line["operator"]) for line in service.log_lines() if line["message"] == "a link or a token was refused"]
+    assert ("198.51.100.1", "token_not_from_here", "far") in told and len(told) >= 3
+    path = f"/x/{console.token}"
+    line = service.log_line(service.request("GET", path))
+    assert line["path"] == path[:len("/x/cro_") + 4]
     for name, block in (("all", "::/0"), ("mapped", "::/8")):  # blocks of IPv6 contain no IPv4 client and none whose address cannot be read
         console = machine(service, name, "reader", "--cidr", block)
         for headers in ({}, {"X-Forwarded-For": "192.0.2.7"}, {"X-Forwarded-For": "nonsense"}):
