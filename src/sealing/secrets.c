@@ -39,7 +39,9 @@ enum status secrets_make_key(const char *path, bool *made, struct error *error)
     struct buffer draft = {0};
     *made = false;
     if (lstat(path, &facts) == 0)
-        return STATUS_OK;
+        return stat(path, &facts) == 0 || errno != ENOENT
+                   ? STATUS_OK
+                   : error_invalid(error, "%s: is a link to a file that is not there", path);
     buffer_append_format(&draft, "%s.%ld", path, (long)getpid());
     enum status status = write_key(buffer_string(&draft), error);
     if (status == STATUS_OK) {

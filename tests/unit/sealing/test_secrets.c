@@ -85,6 +85,17 @@ TEST_WITH(a_key_that_cannot_be_written_leaves_nothing, set_up, tear_down)
     assert_false(made);
 }
 
+TEST_WITH(a_link_to_no_file_is_no_key_that_is_there, set_up, tear_down)
+{
+    const struct place *place = *state;
+    struct error error;
+    bool made;
+    assert_int_equal(symlink("/nowhere/key", place->path), 0);
+    assert_int_equal(secrets_make_key(place->path, &made, &error), STATUS_INVALID);
+    assert_non_null(strstr(error.text, "is a link to a file that is not there"));
+    assert_int_equal(unlink(place->path), 0);
+}
+
 TEST_WITH(a_file_that_is_no_key_or_not_private_is_refused, set_up, tear_down)
 {
     const struct place *place = *state;
