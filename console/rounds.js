@@ -20,7 +20,7 @@ const COLUMNS = [
     { label: "Player", value: (round) => h("a", { href: `#/players/${round.player_id}` }, round.player_reference) },
     { label: "Customer", value: (round) => customerLink(round.customer) },
     { label: "Provider", value: (round) => (round.provider ? h("a", { href: `#/casino/providers/${round.provider}` }, round.provider) : "") },
-    { label: "Game", value: (round) => (round.game_id ? h("a", { href: `#/casino/games/${round.game_id}` }, round.game_id) : "") },
+    { label: "Game", value: (round) => (round.game_id ? h("a", { href: `#/casino/games/${encodeURIComponent(round.game_id)}` }, round.game_id) : "") },
     { label: "Round", value: (round) => copyable(round.round_id, 24) },
     { label: "Remarks", value: remarks },
 ];
