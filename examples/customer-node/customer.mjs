@@ -57,6 +57,11 @@ async function ask(method, path, body, headers = {}, timeoutSeconds = 15, before
 
 // ---- odds ------------------------------------------------------------------------------------
 
+/** The same document with its prices as text: 1.80 stays 1.80, and no digit is lost. */
+function exact(text) {
+  return text.replace(/("price"\s*:\s*)(-?\d[\d.eE+-]*)/g, '$1"$2"');
+}
+
 /** The best price of each runner. */
 function prices(event) {
   const found = [];
@@ -89,7 +94,7 @@ async function poll(sport, event, changes) {
       tag = answer.headers.get("ETag");
       before = answer.bytes;
       seen++;
-      console.log(prices(JSON.parse(answer.text)));
+      console.log(prices(JSON.parse(exact(answer.text))));
     } else if (answer.status === 429 || answer.status >= 500 || answer.text.includes("odds_not_found")) {
       console.error(answer.status, answer.text); // asking again tells the feed that odds are wanted
       await pause(answer, 1000);
