@@ -198,6 +198,11 @@ static void run_withdraw(const struct command_line *line)
         status =
             feed_publication_withdraw_sport(&publication, store, target.sport, command_error(line));
     publish(line, store, &publication, status);
+    bool listed = true;
+    (void)(target.one && feed_catalog_lists(store, target.sport, &target.event, &listed, NULL));
+    if (!listed)
+        command_note(line, "event %s is not in the %s catalog: see that it is the one you mean",
+                     target.event.digits, sport);
     if (begin_object(line, &target) != NULL)
         return;
     if (target.one)

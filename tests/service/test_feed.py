@@ -74,6 +74,7 @@ def test_json_tells_what_was_published(service):
     assert service.ask("feed", "odds", "football", "34000001", "-", input="[{}]") == {
         "sport": "football", "event": "34000001", "bytes": 4, "rows": 1, "in_catalog": True}
     assert service.ask("feed", "withdraw", "football", "34000001") == {"sport": "football", "event": "34000001"}
+    assert "event 77 is not in the football catalog" in service.run("feed", "withdraw", "football", "77").errors
     assert service.ask("feed", "withdraw", "football") == {"sport": "football", "event": None}
 
 
