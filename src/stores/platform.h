@@ -71,6 +71,8 @@ struct platform_facts {
     atomic_uint_least64_t read_only;      /* 1: it took no changes when it was last seen */
     atomic_uint_least64_t log_held_bytes; /* of SQLite's log: could not be copied, as readers are
                                              at what comes before them */
+    /* The highest timeline of a PostgreSQL that was seen, below a hash of its system identifier. */
+    atomic_uint_least64_t timeline;
     atomic_bool unsafe; /* a server that may lose what it acknowledged was seen, and logged */
 };
 

@@ -503,6 +503,48 @@ def test_a_synchronous_standby_that_is_away_does_not_use_up_the_servers_sessions
         standby.remove()
 
 
+# ---- two primaries ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def promoted(make_service, tmp_path):
+    """A service whose URI names a primary and its standby; `promote` makes the standby a primary beside it."""
+    platform = Guarded(tmp_path)
+    platform.make()
+    with Postgres(tcp=True, password=PASSWORD, standby_of=platform.server) as standby:
+        platform.where = f"127.0.0.1:{platform.server.port},127.0.0.1:{standby.port}"
+        platform.uri = f"postgresql://postgres:{ESCAPED}@{platform.where}/{platform.database}"
+        service = make_service(platform=platform, settings={"platform.timeout_ms": 2000})
+        service.old, service.new = platform.server, standby
+        service.promote = lambda: standby.sql("SELECT pg_promote()")
+        yield service
+
+
+@pytest.mark.long(9)
+def test_an_old_primary_that_is_back_is_passed_over(promoted):
+    service, old, new = promoted, promoted.old, promoted.new
+    customer = service.add_customer(options=["--casino"])
+    service.start()
+    service.await_admission(customer.key)
+    player = add_player(service, customer, "a")
+    pay = lambda name: send(service, customer.key, credit(player, name, 1)).status
+    eventually(lambda: pay("first") == 200)
+    eventually(lambda: new.sql("SELECT count(*) FROM ledger_transaction", service.platform.database) == "1")
+    old.kill()
+    promoted.promote()
+    eventually(lambda: pay("second") == 200)
+    old.start()  # it takes writes, and comes first in the URI
+    new.stop()
+    said = eventually(lambda: [line["reason"] for line in service.log_lines()
+                               if f"127.0.0.1:{old.port}: is an older primary (timeline 1; 2 was seen" in line.get("reason", "")])
+    assert f"127.0.0.1:{new.port}: cannot be reached" in said[-1]
+    assert pay("third") in (500, 503) and send(service, customer.key, balance(player)).status == 503
+    new.start()
+    eventually(lambda: pay("third") == 200)
+    assert send(service, customer.key, balance(player)).json()["balance_minor"] == 3
+    assert old.sql("SELECT count(*) FROM ledger_transaction", service.platform.database) == "1"
+
+
 # ---- durability -------------------------------------------------------------------------------------
 
 

@@ -265,6 +265,21 @@ TEST_OF(fixture, of_several_hosts_the_one_that_answers_is_used)
     (void)close(listener);
 }
 
+/* The old primary is back beside the promoted one, which another connection has met. */
+TEST_OF(fixture, a_server_of_an_older_timeline_than_one_that_was_seen_is_passed_over)
+{
+    struct platform_store *other = NULL;
+    (void)atomic_fetch_add(&fixture->facts.timeline, 1);
+    assert_int_equal(platform_store_ping(fixture->store, &fixture->error), STATUS_UNAVAILABLE);
+    SAYS(fixture, "is an older primary (timeline 1; 2 was seen");
+    assert_int_equal(open_with(fixture, fixture->uri, false, &other), STATUS_UNAVAILABLE);
+    SAYS(fixture, "is an older primary (timeline 1; 2 was seen");
+    (void)atomic_fetch_add(&fixture->facts.timeline, UINT64_C(1) << 32); /* of another server */
+    OK(open_with(fixture, fixture->uri, false, &other));
+    OK(platform_store_ping(fixture->store, &fixture->error));
+    platform_store_close(&other);
+}
+
 /* ---- connections that end -------------------------------------------------------------------- */
 
 TEST_OF(fixture, a_connection_that_was_ended_is_made_again_by_the_next_call)

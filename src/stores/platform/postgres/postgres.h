@@ -53,6 +53,7 @@ struct postgres_store {
         [6]; /* of the last error that the server answered; "" when it was none of its own */
     uint64_t deadline_ms;                  /* monotonic */
     char identity[POSTGRES_IDENTITY_SIZE]; /* of the database that was connected last; "": none */
+    uint64_t timeline;                     /* of that: as in struct platform_facts */
     size_t host;                           /* the one that answered last */
     uint32_t connects;                     /* of this handle */
     struct log *log;

@@ -11,6 +11,7 @@
 #include "stores/platform/postgres/postgres.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "stores/platform/schema.h"
 #include "stores/platform/texts.h"
 
@@ -73,6 +74,29 @@ static bool is_pooler(const struct postgres_store *store, const struct sql_row *
     return !sql_flag(row, 2) || sql_integer(row, 7) != PQbackendPID(store->connection);
 }
 
+static bool is_older(uint64_t timeline, uint64_t than)
+{
+    return timeline >> 32 == than >> 32 && timeline < than;
+}
+
+/* An old primary that is back beside the promoted one still takes writes. All connections of a
+ * program use the newest that one of them has seen. `identity` is "SYSTEM TIMELINE DATABASE". */
+static enum status judge_timeline(struct postgres_store *store, const char *identity,
+                                  struct error *error)
+{
+    struct text rest = text_of(identity);
+    uint64_t system = hash_text(0, text_cut(&rest, ' '));
+    uint64_t seen = atomic_load(&store->facts->timeline);
+    store->timeline = system << 32 | (uint32_t)strtoul(rest.at, NULL, 16);
+    while (!is_older(store->timeline, seen))
+        if (atomic_compare_exchange_weak(&store->facts->timeline, &seen, store->timeline))
+            return STATUS_OK;
+    return error_unavailable(error,
+                             "%s: is an older primary (timeline %u; %u was seen, and croupier "
+                             "takes an older one only after a restart)",
+                             store->location, (unsigned)store->timeline, (unsigned)seen);
+}
+
 /* The answer to the greeting, on its way. */
 struct greeting {
     struct postgres_store *store;
@@ -99,7 +123,7 @@ static enum status judge(struct postgres_store *store, const struct sql_row *row
     if (!text_copy_plain(sql_text(row, 4), identity, POSTGRES_IDENTITY_SIZE))
         return platform_damaged(&store->base, "the server does not say who it is", error);
     judge_durability(store, sql_flag(row, 5), sql_flag(row, 6));
-    return STATUS_OK;
+    return judge_timeline(store, identity, error);
 }
 
 static bool on_greeting(void *context, const struct sql_row *row)
@@ -180,14 +204,18 @@ enum status postgres_connect_any(struct postgres_store *store, bool create, stru
                   LOG_STRING("store", store->location));
     if (replaced)
         return error_unavailable(
-            error, "%s: another database, or another state of it, has taken its place",
+            error,
+            "%s: another database, or another state of it, has taken its place (a promoted "
+            "standby, or a restored backup)",
             store->location);
     return STATUS_OK;
 }
 
 static enum status ensure_connection(struct postgres_store *store, struct error *error)
 {
-    if (store->connection != NULL && !postgres_is_alive(store))
+    if (store->connection != NULL &&
+        (!postgres_is_alive(store) ||
+         is_older(store->timeline, atomic_load(&store->facts->timeline))))
         postgres_disconnect(store);
     if (store->connection != NULL)
         return STATUS_OK;
