@@ -222,7 +222,8 @@ static void check_odds(struct report *report, const struct config *config)
     } else if (report_unmade(report, config_odds_directory(config))) {
         return;
     }
-    const struct configured store = {"odds store", config->odds_store, "odds.store",
+    const struct configured store = {status == STATUS_READ_ONLY ? "odds writes" : "odds store",
+                                     config->odds_store, "odds.store",
                                      config_odds_directory(config), NULL};
     report_store(report, &store, status, &error);
     if (status == STATUS_OK && store.path == NULL)

@@ -57,7 +57,8 @@ void odds_store_close(struct odds_store **store);
 
 /* Asks the store itself whether the caller may read odds (health), or do all that a server does
  * (`croupier check`). Blocks up to the deadline of the store; changes nothing. The error's text
- * names the missing right; with STATUS_OK, a setting of the server by which odds may be lost. */
+ * names the missing right; with STATUS_OK, a setting of the server by which odds may be lost.
+ * STATUS_READ_ONLY, to serve: it has the rights and takes no writes; `error` says why. */
 enum odds_need { ODDS_TO_READ, ODDS_TO_SERVE };
 MUST_CHECK enum status odds_store_ping(struct odds_store *store, enum odds_need need,
                                        struct error *error);

@@ -230,7 +230,7 @@ class Deployment:
         # Each of them: one that leads a failover and knows of no replica gives it up, and all wait 20 s.
         for number in (1, 2, 3):
             eventually(lambda: self.knows_all(number), 30)
-        eventually(lambda: self.ask_redis("INFO", "replication", "min_slaves_good_slaves:1"), 30)
+        eventually(lambda: self.ask_redis("INFO", "replication", wanted="min_slaves_good_slaves:1"), 30)
 
     def knows_all(self, number):
         """Whether this Sentinel knows the two others, and the replica as one that works."""
@@ -239,11 +239,11 @@ class Deployment:
         return ("num-other-sentinels 2" in told and "num-slaves 1" in told and " flags slave " in replica
                 and "master-link-status ok" in replica)
 
-    def ask_redis(self, command, argument, wanted):
-        """Whether the first Redis says what is wanted."""
-        host = self.hosts["redis-1"]
-        done = subprocess.run(["redis-cli", "-p", str(self.port(host.address, 6379)), "--user", "croupier",
-                               "--no-auth-warning", "-a", self.password("CHANGE-ME-ODDS"), command, argument],
+    def ask_redis(self, *command, wanted, name="redis-1", user="croupier", password="CHANGE-ME-ODDS"):
+        """Whether a Redis says what is wanted."""
+        host = self.hosts[name]
+        done = subprocess.run(["redis-cli", "-p", str(self.port(host.address, 6379)), "--user", user,
+                               "--no-auth-warning", "-a", self.password(password), *command],
                               capture_output=True, text=True)
         return wanted in done.stdout
 

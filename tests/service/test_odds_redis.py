@@ -370,6 +370,23 @@ def test_check_warns_of_a_server_that_evicts(dealing):
     assert service.get("/api/v1/health").status == 200
 
 
+def test_check_says_that_a_master_without_its_replica_takes_no_writes(dealing):
+    service = dealing()
+    service.stop()
+    checks = lambda status: {check["check"]: check for check in json.loads(service.run("check", "--json", status=status).text)}
+    assert "odds writes" not in checks(0)
+    service.odds.server.call("CONFIG", "SET", "min-replicas-to-write", "1")
+    try:
+        found = checks(1)
+        assert "it takes no writes while replicas are missing" in service.run("feed", "odds", "cricket", "1", "-", input="[]",
+                                                                              status=None).errors
+    finally:
+        service.odds.server.call("CONFIG", "SET", "min-replicas-to-write", "0")
+    assert "it takes no writes while replicas are missing: docs/deployment.md" in found["odds writes"]["message"]
+    assert "do as the message" in found["odds writes"]["remedy"]
+    assert "odds writes" not in checks(0)
+
+
 class Writer(threading.Thread):
     """Sets 1, 2, 3 … and knows which it has been told is stored, and when."""
 

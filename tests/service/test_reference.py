@@ -149,6 +149,13 @@ def test_any_one_machine_may_die(tmp_path):
             eventually(lambda: deployment.ask_sentinel("get-master-addr-by-name", "croupier") != master, 90)
             failed_over = time.monotonic()
             eventually(lambda: clients.is_polling_well(since=failed_over), 20)
+            stuck = second.run("check", status=1).text
+            assert "odds writes" in stuck and "takes no writes while replicas are missing" in stuck
+            require = lambda replicas: deployment.ask_redis("CONFIG", "SET", "min-replicas-to-write", replicas, wanted="OK",
+                                                            name="redis-2", user="operator", password="CHANGE-ME-OPERATOR")
+            assert require("0")
+            publish(deployment, "2.40")
+            assert require("1")
             host = deployment.hosts["redis-1"]
             host.run(*host.command)
             publish(deployment, "2.50")

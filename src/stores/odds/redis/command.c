@@ -150,7 +150,10 @@ enum status redis_error_of_reply(const struct redis_reply *reply, const char *wh
             status = meanings[i].status;
     if (may_be_shown(text))
         return error_set(error, status, "%s: %.200s%s", what, text,
-                         redis_reply_is_refusal(reply) ? "; rights: docs/operations.md" : "");
+                         redis_reply_is_refusal(reply) ? "; rights: docs/operations.md"
+                         : strncmp(text, "NOREPLICAS ", 11) == 0
+                             ? "; it takes no writes while replicas are missing: docs/deployment.md"
+                             : "");
     int size = (int)strcspn(text, " ");
     return error_set(error, status, "%s: unexpected answer %.*s", what, size < 32 ? size : 32,
                      text);

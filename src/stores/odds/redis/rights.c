@@ -55,14 +55,16 @@ static void on_reply(struct redis_call *call, unsigned index, const struct redis
     /* The right was there. WRONGTYPE is about one sport's key, which its requests report. */
     if (call->redirected || text_starts_with(reply->text, TEXT("WRONGTYPE ")))
         return;
-    /* Writing may be refused for a time, which is no missing right. */
-    if (reply->type != REDIS_ERROR || rights->refused || !(refused || index < ASKED_TO_READ) ||
+    if (reply->type != REDIS_ERROR || rights->refused || !(refused || index <= ASKED_TO_READ) ||
         (!refused && rights->status != STATUS_OK))
         return;
     (void)snprintf(what, sizeof what, "%s%s%s", ask->command, ask->key[0] != '\0' ? " " : "",
                    ask->key);
     rights->refused = refused;
     rights->status = redis_error_of_reply(reply, what, &rights->error);
+    /* Memory, a disk or replicas are missing, and no right. */
+    if (!refused && index == ASKED_TO_READ)
+        rights->status = STATUS_READ_ONLY;
 }
 
 enum status redis_ping(struct odds_store *base, enum odds_need need, struct error *error)
