@@ -16,7 +16,8 @@ SELECT pg_is_in_recovery(), current_setting('server_encoding') = 'UTF8',
     ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END
   || ' ' || (SELECT oid::text FROM pg_catalog.pg_database WHERE datname = current_database()),
   current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on', pg_backend_pid(),
-  current_setting('default_transaction_read_only') = 'on'
+  current_setting('default_transaction_read_only') = 'on',
+  (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint
 
 -- For a transaction: a long answer to a slow reader must not count as a slow statement. A query that
 -- reads all of a table may scan it in order, and join it with another in memory or in order. And the server looks
@@ -58,7 +59,7 @@ SELECT reason FROM (SELECT 'takes no changes: it is a standby, or default_transa
   UNION ALL SELECT 'this user lacks the right ' || min(missing) || CASE WHEN count(*) > 1
       THEN ', and ' || count(*) - 1 || ' more' ELSE '' END || '; see docs/postgresql.md for the rights it needs', 2
     FROM ({MISSING}) AS rights HAVING count(*) > 0
-  UNION ALL SELECT 'a commit waits for a synchronous standby that does not answer', 3
+  UNION ALL SELECT 'a commit waits for a synchronous standby that does not answer: make sure that no other server was promoted', 3
     WHERE EXISTS (SELECT FROM {WAITING_SINCE} current_setting('statement_timeout')::interval / 2)) AS reasons
 ORDER BY place LIMIT 1
 

@@ -235,6 +235,32 @@ static void check_odds(struct report *report, const struct config *config)
                      error.text);
 }
 
+/* Of several servers in the URI it asks each whether it takes writes beside the one that is used.
+ */
+static void check_server(struct report *report, const struct config *config,
+                         const struct platform_store *used)
+{
+    struct platform_store_options options = platform_store_configured(config);
+    enum status status = STATUS_OK;
+    if (used->server == NULL || used->timeline == 0)
+        return;
+    options.create = true; /* whatever its schema is */
+    for (options.host = 1; status != STATUS_NOT_FOUND; options.host++) {
+        struct platform_store *other = NULL;
+        status = platform_store_open(&other, &options, NULL);
+        if (status == STATUS_OK && other->timeline > 0 && other->started_us != used->started_us) {
+            const struct platform_store *older = other->timeline < used->timeline ? other : used;
+            const struct platform_store *newer = older == used ? other : used;
+            report_check(report, "platform primaries", FAILED,
+                         "fence one, the first if its timeline is lower: see \"The primary is "
+                         "dead\" in docs/deployment.md; then restart the instances",
+                         "two primaries: %s (timeline %u) and %s (timeline %u) take writes",
+                         older->server, older->timeline, newer->server, newer->timeline);
+        }
+        platform_store_close(&other);
+    }
+}
+
 /* Opening it looks at the schema too, and says when `croupier migrate` is needed. NULL: it does not
  * answer. */
 static struct platform_store *check_platform(struct report *report, const struct config *config)
@@ -256,6 +282,8 @@ static struct platform_store *check_platform(struct report *report, const struct
                      "turn it on in postgresql.conf and restart PostgreSQL",
                      "PostgreSQL may lose money that was acknowledged, when its machine fails: %s",
                      platform->unsafe);
+    if (status == STATUS_OK)
+        check_server(report, config, platform);
     struct ledger_end end;
     if (status == STATUS_OK &&
         platform_ledger_check_end(platform, &end, &error) == STATUS_MALFORMED)

@@ -38,6 +38,10 @@ struct platform_store {
     const char *location; /* for texts: the file, or the server and database; never a secret */
     const char *server;   /* the one of several that answered last; NULL: there is one */
     const char *unsafe; /* why it may lose what it acknowledged ("fsync = off"); NULL: it may not */
+    /* Of a server, when the handle connected: its timeline (0: it takes no changes), and when it
+     * was started by its own clock. */
+    uint32_t timeline;
+    int64_t started_us;
     struct statements *statements; /* statements of records (stores/platform/statements.c) */
     struct author {
         char who[TRAIL_WHO_SIZE];
@@ -81,6 +85,7 @@ extern const struct metric platform_metrics[];
 struct platform_store_options {
     const char *uri;     /* sqlite:FILE, postgresql://USER:PASSWORD@HOST:PORT/DATABASE */
     uint32_t timeout_ms; /* how long a call may wait for the store */
+    uint32_t host;       /* of several servers, the one to use, from 1; 0: any */
     bool create;         /* make the database when it is not there (migrate, demo) */
     bool reads;          /* a file on a read-only file system will do; changes then fail */
     bool gives_way;  /* calls that only read let other threads have the processor often (SQLite) */
@@ -93,7 +98,7 @@ struct platform_store_options {
  * this program's is STATUS_INVALID with a text that says what to do ("run: croupier migrate"),
  * unless `create` is set, which leaves the schema to platform_store_migrate. STATUS_UNAVAILABLE: it
  * cannot be reached or opened now, with the path and the reason; STATUS_MALFORMED: it is not a
- * database, or damaged. */
+ * database, or damaged; STATUS_NOT_FOUND: the URI has fewer servers than `host`. */
 MUST_CHECK enum status platform_store_open(struct platform_store **store,
                                            const struct platform_store_options *options,
                                            struct error *error);

@@ -486,7 +486,7 @@ def test_a_synchronous_standby_that_is_away_does_not_use_up_the_servers_sessions
         for number in range(10):  # only the first waits for as long as a call may take
             assert launch(f"new{number}") in (500, 503)
         check = service.run("check", status=1).text
-        assert "a commit waits for a synchronous standby that does not answer" in check, check
+        assert "a commit waits for a synchronous standby that does not answer: make sure that no other server was" in check, check
         assert waiting() <= 3  # of the ledger, launches, and the last use of keys
         assert send(service, customer.key, credit(players[1], "third", 1)).status == 503
         assert launch("before") in (500, 503)  # its player is known, but each launch is kept
@@ -543,6 +543,22 @@ def test_an_old_primary_that_is_back_is_passed_over(promoted):
     eventually(lambda: pay("third") == 200)
     assert send(service, customer.key, balance(player)).json()["balance_minor"] == 3
     assert old.sql("SELECT count(*) FROM ledger_transaction", service.platform.database) == "1"
+
+
+def test_check_asks_every_server_and_names_two_primaries(promoted):
+    service, old, new = promoted, promoted.old, promoted.new
+    checks = lambda status: {check["check"]: check for check in json.loads(service.run("check", "--json", status=status).text)}
+    assert "platform primaries" not in checks(0)
+    promoted.promote()
+    found = checks(1)["platform primaries"]
+    assert found["message"] == (f"two primaries: 127.0.0.1:{old.port} (timeline 1) and 127.0.0.1:{new.port} (timeline 2) "
+                                "take writes")
+    assert "fence one" in found["remedy"]
+    new.configure({"default_transaction_read_only": "on"})  # one way to fence it
+    new.reload()
+    eventually(lambda: "platform primaries" not in checks(None))
+    new.stop()
+    assert "platform primaries" not in checks(0)
 
 
 # ---- durability -------------------------------------------------------------------------------------

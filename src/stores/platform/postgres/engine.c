@@ -32,6 +32,7 @@ static enum status postgres_open(struct platform_store **store,
     made->location = target->location;
     made->base.location = target->location;
     made->timeout_ms = options->timeout_ms;
+    made->only = options->host;
     made->create = options->create;
     made->log = options->log;
     made->facts = options->facts != NULL ? options->facts : &made->own;

@@ -55,6 +55,7 @@ struct postgres_store {
     char identity[POSTGRES_IDENTITY_SIZE]; /* of the database that was connected last; "": none */
     uint64_t timeline;                     /* of that: as in struct platform_facts */
     size_t host;                           /* the one that answered last */
+    size_t only;                           /* from 1, the one to use; 0: any */
     uint32_t connects;                     /* of this handle */
     struct log *log;
     struct platform_facts *facts; /* `own` where the program counts nothing */

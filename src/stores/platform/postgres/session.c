@@ -92,8 +92,8 @@ static enum status judge_timeline(struct postgres_store *store, const char *iden
         if (atomic_compare_exchange_weak(&store->facts->timeline, &seen, store->timeline))
             return STATUS_OK;
     return error_unavailable(error,
-                             "%s: is an older primary (timeline %u; %u was seen, and croupier "
-                             "takes an older one only after a restart)",
+                             "%s: is an older primary (timeline %u; %u was seen; to give that up, "
+                             "restart croupier)",
                              store->location, (unsigned)store->timeline, (unsigned)seen);
 }
 
@@ -123,7 +123,10 @@ static enum status judge(struct postgres_store *store, const struct sql_row *row
     if (!text_copy_plain(sql_text(row, 4), identity, POSTGRES_IDENTITY_SIZE))
         return platform_damaged(&store->base, "the server does not say who it is", error);
     judge_durability(store, sql_flag(row, 5), sql_flag(row, 6));
-    return judge_timeline(store, identity, error);
+    enum status status = judge_timeline(store, identity, error);
+    store->base.timeline = sql_flag(row, 8) ? 0 : (uint32_t)store->timeline;
+    store->base.started_us = sql_integer(row, 9);
+    return status;
 }
 
 static bool on_greeting(void *context, const struct sql_row *row)
@@ -160,17 +163,19 @@ static enum status meet_any(struct postgres_store *store, bool create,
                             char identity[POSTGRES_IDENTITY_SIZE], struct error *error)
 {
     const uint64_t deadline_ms = store->deadline_ms;
-    const size_t count = store->target->host_count;
+    const size_t named = store->target->host_count, count = store->only > 0 ? 1 : named;
     struct error reason, all = {.text = ""};
     enum status status = STATUS_UNAVAILABLE;
     bool passed_over = true;
-    size_t first = store->host;
+    size_t first = store->only > 0 ? store->only - 1 : store->host;
+    if (first >= named)
+        return error_set(error, STATUS_NOT_FOUND, "%s: names no more servers", store->location);
     for (size_t i = 0; i < count && passed_over; i++) {
         uint64_t now_ms = clock_monotonic_ms();
         uint64_t left_ms = deadline_ms > now_ms ? deadline_ms - now_ms : 0;
-        store->host = (first + i) % count;
+        store->host = (first + i) % named;
         store->deadline_ms = now_ms + left_ms / (count - i);
-        store->location = count > 1 ? store->target->hosts[store->host] : store->location;
+        store->location = named > 1 ? store->target->hosts[store->host] : store->location;
         status = connect_and_check(store, store->host, create, identity, &reason);
         passed_over =
             status == STATUS_UNAVAILABLE || status == STATUS_TIMEOUT || status == STATUS_READ_ONLY;
@@ -182,7 +187,7 @@ static enum status meet_any(struct postgres_store *store, bool create,
     if (status != STATUS_OK && error != NULL)
         *error = all;
     store->location = store->target->location;
-    store->base.server = count > 1 ? store->target->hosts[store->host] : NULL;
+    store->base.server = named > 1 ? store->target->hosts[store->host] : NULL;
     store->deadline_ms = deadline_ms;
     return status;
 }
