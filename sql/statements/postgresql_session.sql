@@ -16,8 +16,8 @@ SELECT pg_is_in_recovery(), current_setting('server_encoding') = 'UTF8',
     ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END
   || ' ' || (SELECT oid::text FROM pg_catalog.pg_database WHERE datname = current_database()),
   current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on', pg_backend_pid(),
-  current_setting('default_transaction_read_only') = 'on',
-  (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint
+  current_setting('default_transaction_read_only') = 'on', current_setting('synchronous_standby_names') = '',
+  (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
 
 -- For a transaction: a long answer to a slow reader must not count as a slow statement. A query that
 -- reads all of a table may scan it in order, and join it with another in memory or in order. And the server looks

@@ -235,16 +235,27 @@ static void check_odds(struct report *report, const struct config *config)
                      error.text);
 }
 
+#define CLOCK_OFF_S_MAX 5 /* as the alarm has it */
+
 /* Of several servers in the URI it asks each whether it takes writes beside the one that is used.
  */
 static void check_server(struct report *report, const struct config *config,
                          const struct platform_store *used)
 {
     struct platform_store_options options = platform_store_configured(config);
+    int64_t off_s = used->clock_off_ms / 1000;
     enum status status = STATUS_OK;
+    if (llabs(off_s) > CLOCK_OFF_S_MAX)
+        report_check(report, "clock", WARNING, "see \"CroupierClockOff\" in docs/alarms.md",
+                     "PostgreSQL's clock differs from this machine's by %+lld s", (long long)off_s);
     if (used->server == NULL || used->timeline == 0)
         return;
-    options.create = true; /* whatever its schema is */
+    if (used->alone)
+        report_check(report, "platform standby", WARNING,
+                     "set synchronous_standby_names there: see docs/deployment.md",
+                     "acknowledged money has no second copy: %s names no synchronous standby",
+                     used->server);
+    options.create = true; /* its schema does not matter */
     for (options.host = 1; status != STATUS_NOT_FOUND; options.host++) {
         struct platform_store *other = NULL;
         status = platform_store_open(&other, &options, NULL);

@@ -38,10 +38,12 @@ struct platform_store {
     const char *location; /* for texts: the file, or the server and database; never a secret */
     const char *server;   /* the one of several that answered last; NULL: there is one */
     const char *unsafe; /* why it may lose what it acknowledged ("fsync = off"); NULL: it may not */
-    /* Of a server, when the handle connected: its timeline (0: it takes no changes), and when it
-     * was started by its own clock. */
+    /* Of a server, when the handle connected: its timeline (0: it takes no changes), when it was
+     * started by its own clock, that less this machine's, and whether it names no synchronous
+     * standby. */
     uint32_t timeline;
-    int64_t started_us;
+    int64_t started_us, clock_off_ms;
+    bool alone;
     struct statements *statements; /* statements of records (stores/platform/statements.c) */
     struct author {
         char who[TRAIL_WHO_SIZE];

@@ -15,7 +15,7 @@ import pytest
 
 import engines
 from servers import Stopwatch
-from croupier import BINARY, PATIENCE, ROOT, eventually
+from croupier import BINARY, PATIENCE, ROOT, Clock, eventually
 from servers import PgBouncer, Postgres
 from test_console import sign_in
 from wallet_model import add_games, add_player, balance, credit, send
@@ -548,7 +548,12 @@ def test_an_old_primary_that_is_back_is_passed_over(promoted):
 def test_check_asks_every_server_and_names_two_primaries(promoted):
     service, old, new = promoted, promoted.old, promoted.new
     checks = lambda status: {check["check"]: check for check in json.loads(service.run("check", "--json", status=status).text)}
-    assert "platform primaries" not in checks(0)
+    alone = checks(0)
+    assert "platform primaries" not in alone and alone["platform standby"]["warning"]
+    assert f"127.0.0.1:{old.port} names no synchronous standby" in alone["platform standby"]["message"]
+    old.configure({"synchronous_standby_names": "*"})
+    old.reload()
+    eventually(lambda: "platform standby" not in checks(0))
     promoted.promote()
     found = checks(1)["platform primaries"]
     assert found["message"] == (f"two primaries: 127.0.0.1:{old.port} (timeline 1) and 127.0.0.1:{new.port} (timeline 2) "
@@ -559,6 +564,16 @@ def test_check_asks_every_server_and_names_two_primaries(promoted):
     eventually(lambda: "platform primaries" not in checks(None))
     new.stop()
     assert "platform primaries" not in checks(0)
+
+
+def test_check_compares_the_clocks(make_service, tmp_path):
+    clock = Clock(tmp_path / "clock")
+    service = make_service(platform=Guarded(tmp_path), environment=clock.environment)
+    check = lambda: {check["check"]: check for check in json.loads(service.run("check", "--json").text)}
+    assert "clock" not in check()
+    clock.advance(wall=-90)
+    found = check()["clock"]
+    assert found["warning"] and re.fullmatch(r"PostgreSQL's clock differs from this machine's by \+(89|9\d) s", found["message"])
 
 
 # ---- durability -------------------------------------------------------------------------------------

@@ -125,7 +125,9 @@ static enum status judge(struct postgres_store *store, const struct sql_row *row
     judge_durability(store, sql_flag(row, 5), sql_flag(row, 6));
     enum status status = judge_timeline(store, identity, error);
     store->base.timeline = sql_flag(row, 8) ? 0 : (uint32_t)store->timeline;
-    store->base.started_us = sql_integer(row, 9);
+    store->base.alone = sql_flag(row, 9);
+    store->base.started_us = sql_integer(row, 10);
+    store->base.clock_off_ms = sql_integer(row, 11) - clock_wall_ms();
     return status;
 }
 
