@@ -481,7 +481,7 @@ def test_a_synchronous_standby_that_is_away_does_not_use_up_the_servers_sessions
         assert send(service, customer.key, credit(players[0], "second", 1)).status == 500
         # The player's row is locked by that commit. Nobody else need look for the one who holds it.
         assert send(other, customer.key, credit(players[0], "locked", 1)).status == 503
-        [line] = [line for line in other.log_lines() if line["message"] == "ledger is unavailable"]
+        [line] = eventually(lambda: [line for line in other.log_lines() if line["message"] == "ledger is unavailable"])
         assert "a commit waits for a synchronous standby" in line["reason"], line
         for number in range(10):  # only the first waits for as long as a call may take
             assert launch(f"new{number}") in (500, 503)
