@@ -167,7 +167,7 @@ def test_the_containers_are_closed_and_bounded(service):
     assert re.search(rf"^user croupier on >{odds} ", given["redis.conf"], re.MULTILINE)
     assert f"ROLE croupier LOGIN PASSWORD '{platform}'" in given["postgresql.sql"]
     passwords = {match for text in given.values() for match in re.findall(r"[0-9a-f]{48}", text)}
-    assert len(passwords) == 6  # of two users of PostgreSQL and its superuser, and of three of Redis
+    assert len(passwords) == 7  # of two users of PostgreSQL and its superuser, and of four of Redis
     for file in [entry["file"] for entry in compose["secrets"].values()] + [
             volume.split(":")[0] for container in compose["services"].values() for volume in container.get("volumes", [])
             if volume.startswith(".")]:
