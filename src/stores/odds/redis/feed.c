@@ -235,12 +235,14 @@ static void on_all_published(struct redis_call *call, enum status status)
 {
     struct sending *sending = (struct sending *)call;
     struct odds_publishing *publishing = sending->publishing;
-    struct error error;
-    struct error sent;
-    redis_link_explain(call->link, status, CANNOT_PUBLISH, &error);
-    (void)error_set(&sent, status, "%s; Redis may take it all the same, so send the newest again",
-                    error.text);
-    end_sending(sending, status, &sent);
+    struct error why;
+    struct error error = {.text = ""};
+    if (status != STATUS_OK) {
+        redis_link_explain(call->link, status, CANNOT_PUBLISH, &why);
+        (void)error_set(&error, status,
+                        "%s; Redis may take it all the same, so send the newest again", why.text);
+    }
+    end_sending(sending, status, &error);
     publishing->done(publishing);
 }
 
