@@ -199,8 +199,9 @@ static void run_withdraw(const struct command_line *line)
             feed_publication_withdraw_sport(&publication, store, target.sport, command_error(line));
     publish(line, store, &publication, status);
     bool listed = true;
-    (void)(target.one && feed_catalog_lists(store, target.sport, &target.event, &listed, NULL));
-    if (!listed)
+    if (target.one &&
+        feed_catalog_lists(store, target.sport, &target.event, &listed, NULL) == STATUS_OK &&
+        !listed)
         command_note(line, "event %s is not in the %s catalog: see that it is the one you mean",
                      target.event.digits, sport);
     if (begin_object(line, &target) != NULL)

@@ -413,15 +413,14 @@ static void on_look(uv_timer_t *timer)
 
 /* Counts a refused link or token by its address, and logs the first few of a minute; a token that
  * ends while its request waits is not counted. Returns the seconds for which this address gets 429
- * in place of the refusal; 0: none. A good link or token from there always passes: a guess must keep
- * no good client out. */
+ * in place of the refusal; 0: none. A good link or token from there always passes: a guess must
+ * keep no good client out. */
 static uint32_t note_failure(const struct job *job)
 {
     struct console *console = job->console;
     const struct http_error *refusal = job->call.refusal;
     bool by_link = refusal == &error_link_not_good;
     bool elsewhere = refusal == &error_token_not_from_here; /* it is good, and gets no 429 */
-    char client[ADDRESS_TEXT_SIZE];
     if (!by_link && !elsewhere && (refusal != &error_token_not_good || job->until_ms != 0))
         return 0;
     struct lockout *lockout = by_link ? &console->sign_ins : &console->tokens;
@@ -430,11 +429,13 @@ static uint32_t note_failure(const struct job *job)
                            : left > 0 ? CONSOLE_REFUSED_LOCKED_OUT
                            : by_link  ? CONSOLE_REFUSED_LINK
                                       : CONSOLE_REFUSED_TOKEN]++;
-    address_format(&job->call.client, client);
-    if (left == 0)
+    if (left == 0) {
+        char client[ADDRESS_TEXT_SIZE];
+        address_format(&job->call.client, client);
         log_event(console->options.platform.log, LOG_WARNING, "a link or a token was refused",
                   LOG_STRING("client", client), LOG_STRING("reason", refusal->code),
                   LOG_STRING("operator", job->call.signed_in.who.name));
+    }
     return elsewhere ? 0 : left;
 }
 
