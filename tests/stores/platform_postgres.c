@@ -898,17 +898,12 @@ static long rows_read(struct fixture *fixture)
 /* Nothing is known of the tables, as after pg_upgrade; one player has most entries. */
 TEST_OF(fixture, few_entries_are_found_without_reading_all_where_there_are_no_statistics)
 {
-    const char *const nobody_counts[] = {"ledger_transaction", "player"};
     struct ledger_tail tail = {.customer_id = "cus_One", .limit = 200};
     struct ledger_scope days = {.to_ms = INT64_MAX};
     uint64_t summed = 0;
     long before;
-    for (size_t i = 0; i < 2; i++) {
-        char sql[128];
-        (void)snprintf(sql, sizeof sql, "ALTER TABLE %s SET (autovacuum_enabled = off)",
-                       nobody_counts[i]);
-        run(fixture, sql);
-    }
+    run(fixture, "ALTER TABLE ledger_transaction SET (autovacuum_enabled = off)");
+    run(fixture, "ALTER TABLE player SET (autovacuum_enabled = off)");
     OK(add(fixture, "cus_One"));
     run(fixture, "INSERT INTO currency VALUES ('EUR', 2, 1)");
     run(fixture, "INSERT INTO player (id, customer_id, reference, currency, created_ms)"
