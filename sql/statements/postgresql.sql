@@ -90,7 +90,8 @@ AND ledger_transaction.number <= {LAST_NUMBER}
 -- field summed
 SELECT day, customer_id, currency, provider, game, operation, kind, transfer, raised,
   CAST(sum(entries) AS bigint), CAST(sum(movement) AS bigint)
-FROM ({KEPT_ENTRIES(ORIGIN_OF_SUM)} AND ledger_transaction.number > $1 AND ledger_transaction.number <= $2) AS entry
+FROM ({KEPT_ENTRIES(ORIGIN_OF_SUM)} AND ledger_transaction.number > $1
+  AND ledger_transaction.number <= $2) AS entry
 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 -- define ENTRIES(origin)

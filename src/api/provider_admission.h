@@ -10,8 +10,8 @@
  *   X-Croupier-Provider: ID
  *   X-Croupier-Timestamp: SECONDS        within PROVIDER_CLOCK_SECONDS of our clock
  *   X-Croupier-Signature: v1=HEX         launch/document.h
- *   X-Croupier-Key-Id: KID               optional: which of its secrets; else any. "first" is the one
- *                                        without a kid
+ *   X-Croupier-Key-Id: KID               optional: which of its secrets; else any. "first" is the
+ *                                        one without a kid
  *
  * Each field occurs exactly once. For an unknown provider the HMACs use a fixed secret, so that its
  * refusal takes as long. Reads only memory. Threads: any.

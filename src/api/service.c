@@ -463,8 +463,8 @@ struct sports_waits service_waits(struct service *service)
 
 /* ---- afterwards: metrics and the access log -------------------------------------------------- */
 
-/* Limits the path's length, and cuts it off inside anything that looks like a key, or a link or token
- * of an operator, because clients put these into paths by mistake. */
+/* Limits the path's length, and cuts it off inside anything that looks like a key, or a link or
+ * token of an operator, because clients put these into paths by mistake. */
 static struct text loggable_path(struct text path)
 {
     size_t size = path.size < LOGGED_PATH_MAX ? path.size : LOGGED_PATH_MAX;

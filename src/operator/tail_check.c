@@ -1,6 +1,7 @@
 /*
  * Checking a file of a tail or an export; see tail_check.h. All that a line has but its number and
- * `sandbox` is hashed, so a member that is missing or is not what the ledger wrote shows in the hash.
+ * `sandbox` is hashed, so a member that is missing or is not what the ledger wrote shows in the
+ * hash.
  */
 #include "operator/tail_check.h"
 

@@ -157,9 +157,10 @@ static uint32_t part(uint32_t timeout_ms, uint32_t numerator)
 }
 
 /* Settings of the session, after the URI's own. As start-up parameters they hold from the first
- * statement on, and most poolers refuse them. Those before the last are for
- * look-ups by key: a plan is made once a statement, and uses the index also of a table that was
- * nearly empty then, or of which PostgreSQL has no statistics (after pg_upgrade). The last is for the entries of a time, which are sorted in parts. */
+ * statement on, and most poolers refuse them. Those before the last are for look-ups by key: a plan
+ * is made once a statement, and uses the index also of a table that was nearly empty then, or of
+ * which PostgreSQL has no statistics (after pg_upgrade). The last is for the entries of a time,
+ * which are sorted in parts. */
 static void set_session(struct postgres_target *target, uint32_t timeout_ms)
 {
     struct buffer text = {0};
