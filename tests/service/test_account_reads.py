@@ -11,7 +11,7 @@ import urllib.parse
 import pytest
 
 from croupier import PATIENCE, ROOT, Service, eventually
-from wallet_model import Provider, add_games, credit, debit, launch, rollback, send
+from wallet_model import Provider, add_games, credit, debit, launch, post, rollback, send
 
 pytestmark = pytest.mark.depends_on("platform")
 
@@ -192,8 +192,13 @@ def test_a_copy_comes_to_its_end_however_much_others_play(house):
 def test_a_copy_goes_on_behind_any_number_of_declines(house):
     one, _ = house.customers
     cursor = house.ask("entries", limit=200).json()["next_cursor"]
-    for number in range(5100):
-        assert send(house.server, one.key, debit(one.player, f"too-poor-{number}", 9999999999)).status == 422
+    connections = [house.server.connect() for _ in range(60)]
+    for turn in range(85):
+        for at, connection in enumerate(connections):
+            post(connection, one.key, debit(one.player, f"too-poor-{turn}-{at}", 9999999999))
+        assert {connection.receive().status for connection in connections} == {422}
+    for connection in connections:
+        connection.close()
     assert send(house.server, one.key, credit(one.player, "at-last", 1)).status == 200
     page = house.ask("entries", limit=200, cursor=cursor).json()
     assert [entry["transaction_id"] for entry in page["entries"]] == ["at-last"] and page["more"] is False

@@ -16,7 +16,7 @@ import pytest
 import zstandard
 
 from croupier import BINARY, PATIENCE, ROOT, at_a_terminal, eventually
-from servers import Stopwatch
+from servers import SAMPLE, Stopwatch
 
 pytestmark = pytest.mark.depends_on("odds")
 
@@ -251,6 +251,9 @@ def test_a_record_that_is_replayed_gives_the_same_answers_byte_for_byte(make_ser
         settled(second, moment)
 
 
+HOUR = 3600 // SAMPLE  # seconds
+
+
 def an_hour(directory):
     """What two events of five sports have in an hour that is polled: a catalog a minute, and odds of one of them each second. Documents of the
     simulator, with prices by a fixed seed; each is another. (seconds, line, event or None)."""
@@ -260,7 +263,7 @@ def an_hour(directory):
         names[line.get("odds", "catalog"), line.get("event", line.get("catalog"))] = sent
     catalogs = [line for (kind, _), line in names.items() if kind == "catalog"]
     events = {event: line for event, line in names.items() if event[0] != "catalog"}
-    for second in range(3600):
+    for second in range(HOUR):
         event = chance.choice(list(events)) if second >= len(events) else list(events)[second]
         yield second, re.sub(r'("price": ?)[0-9.]+', rf"\g<1>{second + 1}.{chance.randrange(10, 99)}", events[event], count=3), event
         if second % 60 == 0:
@@ -306,13 +309,13 @@ def test_a_recorded_hour_gives_the_same_answers_in_the_same_order(make_service, 
     for each in watchers:
         each.start()
     try:
-        replayed = json.loads(second.run("feed", "replay", tmp_path / "hour", "--speed", "720", "--json").text)
+        replayed = json.loads(second.run("feed", "replay", tmp_path / "hour", "--speed", str(HOUR // 5), "--json").text)
         eventually(lambda: all(bodies and bodies[-1] == answers[event][-1] for event, bodies in seen.items()))
     finally:
         done.set()
         for each in watchers:
             each.join()
-    assert replayed["lines"] == len(moments) and sum(map(len, answers.values())) == 3590
+    assert replayed["lines"] == len(moments) and sum(map(len, answers.values())) == HOUR - 10
     for event, bodies in seen.items():
         place = {body: at for at, body in enumerate(answers[event])}
         order = [place[body] for body in bodies if body in place]

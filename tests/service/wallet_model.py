@@ -104,6 +104,13 @@ def send(server, key, document, content_type="application/json"):
     return server.request("POST", PATH, key=key, headers={"Content-Type": content_type}, body=body)
 
 
+def post(connection, key, document):
+    """Asks for an operation on a connection, which has the answer later."""
+    body = json.dumps(document)
+    connection.send(f"POST {PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
+                    f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}")
+
+
 def debit(player, identity, amount, currency="EUR", **more):
     return {"operation": "DEBIT", "player_id": player, "transaction_id": identity, "amount_minor": amount,
             "currency": currency, **more}
