@@ -183,6 +183,7 @@ def test_refusals_by_the_limit_are_as_the_document_says(shared):
 def test_the_wallet_and_the_account_answer_as_the_document_says(shared):
     customer = shared.add_customer("House", options=["--casino"])
     add_games(shared, "roulette")
+    shared.lobby = "roulette"
     reads, manages = (shared.issue_key(customer.id, "--only", *options) for options in (["account"], ["manage", "--may-issue", "casino"]))
     player = add_player(shared, customer)
     for key in (reads, manages):
@@ -260,6 +261,7 @@ def test_words_that_the_service_refuses_the_document_refuses_or_describes(shared
     """A schema counts characters, and the service bytes; which countries there are no pattern says."""
     customer = shared.add_customer("Wordy", options=["--casino"])
     add_games(shared, "words", provider="wordy")
+    shared.lobby = "words"  # another test's may be a sandbox's
     player = add_player(shared, customer)
     shared.await_admission(customer.key)
     real = {"mode": "real", "player_reference": "alice", "currency": "EUR"}

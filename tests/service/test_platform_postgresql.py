@@ -541,12 +541,13 @@ def test_an_old_primary_that_is_back_is_passed_over(promoted):
     assert pay("third") in (500, 503) and send(service, customer.key, balance(player)).status == 503
     new.start()
     eventually(lambda: pay("third") == 200)
-    assert send(service, customer.key, balance(player)).json()["balance_minor"] == 3
+    eventually(lambda: send(service, customer.key, balance(player)).json().get("balance_minor") == 3)  # by a connection of its own
     assert old.sql("SELECT count(*) FROM ledger_transaction", service.platform.database) == "1"
 
 
 def test_check_asks_every_server_and_names_two_primaries(promoted):
     service, old, new = promoted, promoted.old, promoted.new
+    service.configure({"platform.timeout_ms": 10000})  # a busy machine may take longer to connect than two seconds
     checks = lambda status: {check["check"]: check for check in json.loads(service.run("check", "--json", status=status).text)}
     alone = checks(0)
     assert "platform primaries" not in alone and alone["platform standby"]["warning"]
