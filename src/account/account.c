@@ -51,13 +51,16 @@ enum status account_refuse(struct account_call *call, const struct http_error *r
     return error_conflict(error, "%s", refusal->message);
 }
 
-/* Jobs of this customer (NULL: all), or those of them alone that wait. */
-static unsigned count(const struct account *account, const char *customer_id, bool waiting)
+/* Jobs of the customer of `like` that need the same area of a key (NULL: all), or those of them
+ * alone that wait. */
+static unsigned count(const struct account *account, const struct job *like, bool waiting)
 {
     const struct job *job;
     unsigned found = 0;
     LIST_FOREACH (job, &account->jobs, link)
-        found += (customer_id == NULL || strcmp(job->call.caller.customer_id, customer_id) == 0) &&
+        found += (like == NULL ||
+                  (job->call.act->area == like->call.act->area &&
+                   strcmp(job->call.caller.customer_id, like->call.caller.customer_id) == 0)) &&
                  (job->waits || !waiting);
     return found;
 }
@@ -215,7 +218,7 @@ static bool take_place(struct job *job)
     struct account *account = job->account;
     uv_mutex_lock(&account->lock);
     job->waits = job->waits || (count(account, NULL, true) < ACCOUNT_WAITS_MAX &&
-                                count(account, job->call.caller.customer_id, true) < ACCOUNT_WAITS);
+                                count(account, job, true) < ACCOUNT_WAITS);
     uv_mutex_unlock(&account->lock);
     return job->waits;
 }
@@ -226,7 +229,7 @@ static bool begin_waiting(struct job *job, struct http_request *request)
     const uint64_t now_ms = clock_monotonic_ms();
     const uint64_t since_ms = request->parked_ns > 0 ? request->parked_ns / 1000000 : now_ms;
     job->wanted_s = http_preferred_wait(request, HTTP_WAIT_SECONDS_MAX);
-    if (!job->call.is_empty || request->method != METHOD_GET ||
+    if (job->status != STATUS_OK || !job->call.is_empty || request->method != METHOD_GET ||
         now_ms >= since_ms + job->wanted_s * UINT64_C(1000) || !take_place(job) ||
         (request->parked_ns == 0 && !job->rules.begin(job->rules.context, request)))
         return false;
@@ -259,7 +262,7 @@ static const struct http_error *submit(struct job *job)
     struct account *account = job->account;
     const struct http_error *refusal = NULL;
     uv_mutex_lock(&account->lock);
-    if (count(account, job->call.caller.customer_id, false) >= ACCOUNT_AT_ONCE)
+    if (count(account, job, false) >= ACCOUNT_AT_ONCE)
         refusal = &error_account_busy;
     else if (work_pool_submit(account->pool, &job->work) != STATUS_OK)
         refusal = &error_account_queue_full;

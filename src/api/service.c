@@ -341,9 +341,13 @@ static void take_rate(struct service *service, struct http_request *request,
     char name[ADDRESS_TEXT_SIZE] = "";
     if (!policy->is_customer && policy->rate.enabled)
         address_format(&judged->client, name);
-    if (judged->match.route->account != NULL) {
-        claim = (struct rate_claim){service->account_rate, rate_budget_of_account(policy->budget)};
-        (void)snprintf(name, sizeof name, "account:%s", policy->customer_id);
+    const struct account_act *act = judged->match.route->account;
+    if (act != NULL) {
+        const bool change = act->area == KEY_MANAGE;
+        claim = (struct rate_claim){service->account_rate,
+                                    rate_budget_of_account(policy->budget, change)};
+        (void)snprintf(name, sizeof name, "%s:%s", change ? "manage" : "account",
+                       policy->customer_id);
     }
     if (rate_limiter_take(service->rates, request, &claim,
                           name[0] != '\0' ? name : policy->customer_id, now_wall_ms, &verdict))

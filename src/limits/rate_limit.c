@@ -22,21 +22,25 @@ void rate_budget_release(struct rate_budget **at)
     struct rate_budget *budget = memory_take(at);
     if (budget == NULL || atomic_fetch_sub_explicit(&budget->holders, 1, memory_order_acq_rel) > 1)
         return;
-    struct rate_budget *account = atomic_load_explicit(&budget->account, memory_order_acquire);
-    rate_budget_release(&account);
+    for (size_t i = 0; i < 2; i++) {
+        struct rate_budget *account =
+            atomic_load_explicit(&budget->account[i], memory_order_acquire);
+        rate_budget_release(&account);
+    }
     memory_free(atomic_load_explicit(&budget->lease, memory_order_acquire));
     uv_mutex_destroy(&budget->lock);
     memory_free(budget);
 }
 
-struct rate_budget *rate_budget_of_account(struct rate_budget *budget)
+struct rate_budget *rate_budget_of_account(struct rate_budget *budget, bool change)
 {
-    struct rate_budget *found = atomic_load_explicit(&budget->account, memory_order_acquire);
+    _Atomic(struct rate_budget *) *at = &budget->account[change];
+    struct rate_budget *found = atomic_load_explicit(at, memory_order_acquire);
     if (found != NULL)
         return found;
     struct rate_budget *made = rate_budget_create();
-    if (atomic_compare_exchange_strong_explicit(&budget->account, &found, made,
-                                                memory_order_acq_rel, memory_order_acquire))
+    if (atomic_compare_exchange_strong_explicit(at, &found, made, memory_order_acq_rel,
+                                                memory_order_acquire))
         return made;
     rate_budget_release(&made); /* another thread was quicker */
     return found;

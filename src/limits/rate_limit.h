@@ -30,16 +30,18 @@ struct rate_budget {
     _Atomic(struct rate_lease *) lease; /* made when first needed; freed with the budget */
     uv_mutex_t lock;                    /* guards the lease, and the window of one that has one */
     struct client_counts counts;        /* the client's connections and waiting polls */
-    _Atomic(struct rate_budget *) account; /* of its own account's routes; made when first needed */
-    atomic_uint holders;                   /* policies, connections, and calls under way */
+    /* Of its own account's routes: those that read, and those that change; made when first needed. */
+    _Atomic(struct rate_budget *) account[2];
+    atomic_uint holders; /* policies, connections, and calls under way */
 };
 
 /* Starts with one holder; freed with the last. Any thread. */
 struct rate_budget *rate_budget_create(void);
 struct rate_budget *rate_budget_hold(struct rate_budget *budget);
 void rate_budget_release(struct rate_budget **budget);
-/* The client's budget of its account's routes, which lives as long as this one. */
-struct rate_budget *rate_budget_of_account(struct rate_budget *budget);
+/* The client's budget of those routes of its account that change something, or of the others. It
+ * lives as long as this one. */
+struct rate_budget *rate_budget_of_account(struct rate_budget *budget, bool change);
 
 #define RATE_LIMIT_LAG_SECONDS 2U
 

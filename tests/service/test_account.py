@@ -219,7 +219,8 @@ def test_a_player_is_blocked_while_either_side_blocks_it(house):
     assert not may_play(house, player)
     assert house.put(reference="carol", blocked=False, early=True, reason="over").error == (409, "blocked_by_operator")
     assert house.put(reference="carol", blocked=True).status == 200
-    server.ask("player", "unblock", owner.id, "carol", "--early", "--reason", "over")
+    said = server.run("player", "unblock", owner.id, "carol", "--early", "--reason", "over").text
+    assert said == f"The block of {owner.id} carol is lifted. That of {owner.id}/carol is in force still: the customer alone lifts its own.\n"
     assert not may_play(house, player)
     for named in ((owner.id, "carol"), (player,)):
         assert "alone unblocks it" in server.run("player", "unblock", *named, "--early", "--reason", "x", status=1).errors
@@ -442,6 +443,22 @@ def test_the_account_has_a_budget_of_its_own(make_service):
     assert [answer.header("X-RateLimit-Remaining") for answer in answers] == ["2", "1", "0", "0"]
     assert answers[0].header("X-RateLimit-Limit") == "3"
     assert server.get("/api/v1/sports", key=key).header("X-RateLimit-Limit") == "5"
+
+
+def test_whoever_reads_holds_up_no_change(make_service):
+    """A stolen account key could else keep its own revocation waiting, and a player's break."""
+    server = make_service({"account.rate": "3/3600"})
+    customer = server.add_customer("Acme")
+    reads, manages = (server.run("key", "issue", customer.id, "--only", area).text.strip() for area in ("account", "manage"))
+    server.start()
+    server.await_admission(manages)
+    assert [server.get(ACCOUNT, key=reads).status for _ in range(5)][-1] == 429
+    blocked = server.request("PUT", ACCOUNT + "/block", key=manages, headers={"Content-Type": "application/json"},
+                             body=b'{"reference": "alice", "blocked": true, "reason": "a break"}')
+    assert (blocked.status, blocked.header("X-RateLimit-Remaining")) == (200, "2")
+    assert server.request("DELETE", f"{ACCOUNT}/keys?prefix={reads[:8]}", key=manages).status == 200
+    assert server.request("DELETE", f"{ACCOUNT}/keys?prefix=x", key=manages).header("X-RateLimit-Remaining") == "0"
+    assert server.request("DELETE", f"{ACCOUNT}/keys?prefix=x", key=manages).error == (429, "rate_limited")
 
 
 def test_a_thousand_requests_at_once_are_bounded_and_nobody_else_notices(make_service):
