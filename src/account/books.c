@@ -63,13 +63,12 @@ const struct account_act account_usage = {.name = "usage",
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-/* Rounds may begin at one time: a position counts those of them that came before. */
+/* A cursor holds when the last round began that was shown, and which it is: rounds that began at
+ * one time come in the order of these words, and a state may change between two pages. */
 struct rounds {
     struct account_call *call;
     size_t count;
-    int64_t at_ms; /* when the last one began that was counted */
-    uint64_t past; /* how many were counted that began then */
-    uint64_t skip; /* so many of those that began when the cursor says */
+    char last[ACCOUNT_POSITION_SIZE];
     bool more;
 };
 
@@ -81,17 +80,16 @@ static bool write_round(void *context, const struct ledger_round *round)
     if (state[0] != '\0' && strcmp(state, "all") != 0 &&
         strcmp(state, enum_name(&ledger_round_states, round->state)) != 0)
         return true;
-    bool again = round->began_ms == (int64_t)call->from && rounds->skip > 0;
-    rounds->more = !again && rounds->count == call->asked.limit;
+    char which[PLAYER_ID_SIZE + PROVIDER_ID_SIZE + GAME_REFERENCE_SIZE];
+    (void)snprintf(which, sizeof which, "%s %s %s", round->player_id, round->provider_id,
+                   round->round_id);
+    if (round->began_ms == (int64_t)call->from && strcmp(which, call->beside.at) <= 0)
+        return true;
+    rounds->more = rounds->count == call->asked.limit;
     if (rounds->more)
         return false;
-    rounds->past = round->began_ms == rounds->at_ms ? rounds->past + 1 : 1;
-    rounds->at_ms = round->began_ms;
-    if (again) {
-        rounds->skip--;
-        return true;
-    }
     rounds->count++;
+    (void)snprintf(rounds->last, sizeof rounds->last, "%" PRId64 ":%s", round->began_ms, which);
     fields_write_object(ledger_round_fields, round, &call->json);
     return true;
 }
@@ -104,8 +102,7 @@ static enum status write_rounds(struct account_call *call, struct ledger_rounds_
         viewer_read_rounds(call->store, &call->viewer, asked, write_round, rounds, error);
     json_end(&call->json);
     if (rounds->more)
-        (void)snprintf(call->next, sizeof call->next, "%" PRId64 ":%" PRIu64, rounds->at_ms,
-                       rounds->past);
+        memcpy(call->next, rounds->last, sizeof call->next);
     return status;
 }
 
@@ -120,11 +117,8 @@ static enum status list_rounds(struct account_call *call, struct error *error)
     enum status status = account_days(call, ACCOUNT_DAYS_MAX - 1, &asked.scope, error);
     if (status == STATUS_OK && given->player_id[0] != '\0')
         status = viewer_account(call->store, &call->viewer, given->player_id, &account, error);
-    if (status == STATUS_OK && call->from != 0) {
-        if (text_to_u64(call->beside, INT64_MAX, &rounds.skip) != STATUS_OK)
-            return account_refuse_cursor(error);
+    if (call->from != 0)
         asked.scope.to_ms = (int64_t)call->from + 1;
-    }
     const bool reads_all = given->player_id[0] == '\0';
     if (status == STATUS_OK && reads_all && atomic_exchange(call->reads_rounds, true))
         return account_refuse(call, &error_account_busy, error);

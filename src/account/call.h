@@ -17,8 +17,8 @@
  */
 
 #define ACCOUNT_DAYS_MAX 31
-#define ACCOUNT_POSITION_SIZE 96 /* where a cursor leads on from: plain text with its NUL */
-#define ACCOUNT_CURSOR_SIZE 192  /* of its text, with the NUL */
+#define ACCOUNT_POSITION_SIZE 192 /* where a cursor leads on from: plain text with its NUL */
+#define ACCOUNT_CURSOR_SIZE 352   /* of its text, with the NUL */
 #define ACCOUNT_TIME_SIZE 40
 
 /* The possible questions: parameters of a query, and members of a body. A text that was not given
