@@ -57,12 +57,10 @@ static enum status write_player(struct account_call *call, const char *player_id
     return STATUS_OK;
 }
 
-#define CURRENCIES_MAX 16 /* of one reference */
-
 static enum status list_players(struct account_call *call, struct error *error)
 {
     const struct account_asked *asked = &call->asked;
-    struct player_record players[CURRENCIES_MAX];
+    struct player_record players[PLAYERS_NAMED_MAX];
     struct ledger_account account;
     size_t count = 0;
     if ((asked->reference[0] != '\0') == (asked->player_id[0] != '\0'))
@@ -73,7 +71,7 @@ static enum status list_players(struct account_call *call, struct error *error)
         players[count++] = account.player;
     } else {
         status = platform_players_named(call->store, call->caller.customer_id, asked->reference,
-                                        players, CURRENCIES_MAX, &count, error);
+                                        players, PLAYERS_NAMED_MAX, &count, error);
     }
     if (status == STATUS_OK && count == 0)
         status = STATUS_NOT_FOUND;

@@ -123,12 +123,12 @@ static enum status find_standing(struct platform_store *store, struct block_view
                                  struct error *error)
 {
     const struct block_record *record = &block->record;
-    struct player_record players[16]; /* a currency each */
+    struct player_record players[PLAYERS_NAMED_MAX];
     size_t count = 0;
     enum status status = STATUS_OK;
     if (block_is_own(record))
         status = platform_players_named(store, record->customer_id, record->reference, players,
-                                        sizeof players / sizeof players[0], &count, error);
+                                        PLAYERS_NAMED_MAX, &count, error);
     for (size_t i = 0; i < count + 2 && status == STATUS_OK && block->standing[0] == '\0'; i++) {
         struct block_record other;
         char name[BLOCK_ID_SIZE];

@@ -137,15 +137,16 @@ static enum status get(struct platform_store *store, const char *id, void *recor
     return status == STATUS_OK ? complete(store, player, error) : status;
 }
 
+#define NAMED_MAX 14 /* in an error's text */
+
 static enum status find_named(struct platform_store *store, const struct player_question *question,
                               struct player_view *player, struct error *error)
 {
-    struct player_record found[8];
+    struct player_record found[PLAYERS_NAMED_MAX];
     struct buffer text = {0};
     size_t count = 0;
-    enum status status =
-        platform_players_named(store, question->customer_id, question->reference, found,
-                               sizeof found / sizeof found[0], &count, error);
+    enum status status = platform_players_named(store, question->customer_id, question->reference,
+                                                found, PLAYERS_NAMED_MAX, &count, error);
     if (status != STATUS_OK)
         return status;
     if (count == 0)
@@ -154,9 +155,11 @@ static enum status find_named(struct platform_store *store, const struct player_
     player->record = found[0];
     if (count == 1)
         return complete(store, player, error);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && i < NAMED_MAX; i++)
         buffer_append_format(&text, "%s%s (%s)", i == 0 ? "" : ", ", found[i].id,
                              found[i].currency);
+    if (count > NAMED_MAX)
+        buffer_append_format(&text, " and %zu others", count - NAMED_MAX);
     status = error_set(error, STATUS_EXISTS, "'%s' has a player for each currency: %s",
                        question->reference, buffer_string(&text));
     buffer_free(&text);

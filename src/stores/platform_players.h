@@ -36,7 +36,8 @@ MUST_CHECK enum status platform_block_put(struct platform_store *store,
                                           const struct block_record *before, struct error *error);
 
 /* The players that a customer calls by this reference, one for each currency, as created: at most
- * `most`, into `players`. */
+ * `most`, into `players`. There are fewer than PLAYERS_NAMED_MAX (records/currencies.txt). */
+#define PLAYERS_NAMED_MAX 200
 MUST_CHECK enum status platform_players_named(struct platform_store *store, const char *customer_id,
                                               const char *reference, struct player_record *players,
                                               size_t most, size_t *count, struct error *error);
