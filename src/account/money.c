@@ -141,7 +141,7 @@ static enum status list_entries(struct account_call *call, struct error *error)
     if (tail.lost)
         return error_invalid(error,
                              "cursor: leads on from an entry that the ledger does not have: it was "
-                             "restored from a backup");
+                             "restored from a backup, or moved to another engine");
     json_bool(&call->json, "more", tail.more);
     hex_write(hash, tail.hash, sizeof tail.hash);
     (void)snprintf(call->next, sizeof call->next, tail.place > 0 ? "%" PRId64 ":%s" : "%" PRId64,

@@ -1,7 +1,9 @@
 """What a customer reads of its money: transactions, players, statements, rounds, days, entries and usage (docs/account.md)."""
 
+import json
 import os
 import selectors
+import shutil
 import signal
 import socket
 import subprocess
@@ -125,6 +127,18 @@ def test_a_player_is_found_by_reference_or_id(house):
     assert player["blocked_until"].startswith("2120") and b"secret" not in blocked.body
     assert (player["blocked_by_operator"], player["blocked_by_customer"]) == (True, False)
     house.server.run("player", "unblock", one.player, "--early", "--reason", "over")
+
+
+def test_a_reference_has_a_player_in_each_currency(house):
+    one, _ = house.customers
+    names = "AUD BRL CAD CHF CZK DKK GBP HUF ISK KRW KWD MXN NOK NZD PLN RON SEK USD".split()
+    house.server.run("game", "import", "-", input=json.dumps([
+        {"id": "many-coins", "name": "Many", "provider": "acme", "category": "slots", "currencies": names}]))
+    eventually(lambda: b"many-coins" in house.server.get("/api/v1/casino/games", key=one.key).body)
+    for name in names:
+        launch(house.server, one, "many-coins", "collector", name)
+    assert sorted(player["currency"] for player in house.ask("players", reference="collector").json()["players"]) == names
+    assert house.server.run("player", "show", one.id, "collector", status=1).errors.endswith(" and 4 others\n")
 
 
 def test_a_statement_goes_back_from_the_newest_entry(house):
@@ -259,6 +273,28 @@ def test_a_cursor_is_of_one_customer_and_one_query(house):
         assert house.ask(path, customer, **query).error == (400, "invalid_request"), (path, query)
 
 
+def test_open_rounds_that_are_settled_page_by_page_are_all_seen(house):
+    """Many began in one millisecond, and a page takes those that it shows out of the list."""
+    one, _ = house.customers
+    player, _, _ = launch(house.server, one, "roulette", "settler")
+    send(house.server, one.key, credit(player, "settler-in", 1000))
+    connections = [house.server.connect() for _ in range(40)]
+    for number, connection in enumerate(connections):
+        post(connection, one.key, debit(player, f"open-{number}", 1, game_id="roulette", round_id=f"of {number}"))
+    assert {connection.receive().status for connection in connections} == {200}
+    seen, cursor = [], {}
+    while cursor is not None:
+        page = house.ask("rounds", player_id=player, state="open", limit=7, **cursor).json()
+        for each in page["rounds"]:
+            seen.append(each["round_id"])
+            number = each["round_id"].removeprefix("of ")
+            assert send(house.server, one.key, credit(player, f"settle-{number}", 0, f"open-{number}")).status == 200
+        cursor = page["next_cursor"] and {"cursor": page["next_cursor"]}
+    assert sorted(seen) == sorted(f"of {number}" for number in range(40))
+    for connection in connections:
+        connection.close()
+
+
 # ---- waiting ----------------------------------------------------------------------------------------------
 
 
@@ -328,6 +364,30 @@ def test_entries_that_come_end_a_wait_at_the_end_and_so_does_the_time(waiting):
         assert its.receive("HEAD").header("preference-applied") is None
     with waiting.send(one, query=f"cursor={two.end}") as its:
         assert its.receive().error == (400, "invalid_request")
+
+
+@pytest.mark.only("sqlite")  # a backup of the other takes its own commands
+def test_a_cursor_of_what_a_restored_backup_does_not_have_is_refused_at_once(waiting, tmp_path):
+    server, one = waiting.server, waiting.one
+    server.stop()
+    files = [file for file in server.directory.iterdir() if file.name.startswith("platform.db")]
+    for file in files:
+        shutil.copy(file, tmp_path)
+    server.start()
+    server.await_admission(one.key)
+    send(server, one.key, credit(one.player, "second", 1))
+    lost = server.get(f"{ACCOUNT}/entries", key=one.reads).json()["next_cursor"]
+    server.stop()
+    for file in server.directory.glob("platform.db*"):
+        file.unlink()
+    for file in files:
+        shutil.copy(tmp_path / file.name, file)
+    server.start()
+    server.await_admission(one.reads)
+    with waiting.send(one, query=f"cursor={lost}") as its:
+        answer = its.receive()
+    assert answer.error == (400, "invalid_request") and "moved to another engine" in answer.json()["message"]
+    assert answer.header("preference-applied") is None
 
 
 def test_a_customer_has_two_waits_and_one_that_goes_frees_its_place(waiting):
