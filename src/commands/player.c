@@ -130,8 +130,10 @@ static void set_blocked(const struct command_line *line, bool blocked,
                                          &(struct resource_edit){.settings = settings}, &block,
                                          command_error(line)));
     if (!blocked && block.standing[0] != '\0' && !command_json(line))
-        (void)printf("The block of %s is lifted. That of %s is in force still.\n", first,
-                     block.standing);
+        (void)printf(
+            "The block of %s%s%s is lifted. That of %s is in force still%s.\n", first,
+            reference == NULL ? "" : " ", reference == NULL ? "" : reference, block.standing,
+            strchr(block.standing, '/') == NULL ? "" : ": the customer alone lifts its own");
     else if (reference == NULL)
         print_player(line, store, first);
     else if (command_json(line))
