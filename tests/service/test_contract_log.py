@@ -66,7 +66,7 @@ def ends(service):
     return service.wait()
 
 
-@pytest.fixture(params=["pipe", "fifo"])
+@pytest.fixture(params=["pipe", pytest.param("fifo", marks=pytest.mark.threadless)])
 def unread(request, tmp_path):
     """(reader, writer) of a pipe that no one reads."""
     if request.param == "pipe":

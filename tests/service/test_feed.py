@@ -50,6 +50,7 @@ def test_a_refused_document_changes_nothing(shared):
     assert shared.get("/api/v1/tennis/events", key).body == before
 
 
+@pytest.mark.threadless
 def test_a_document_has_at_most_32_mib(service, tmp_path):
     file = tmp_path / "large.json"
     file.write_bytes(b"[]" + b" " * (32 * 1024 * 1024 - 2))

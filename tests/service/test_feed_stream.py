@@ -12,6 +12,7 @@ import threading
 import pytest
 
 from croupier import BINARY, PATIENCE, ROOT, eventually
+from servers import SAMPLE
 
 pytestmark = pytest.mark.depends_on("odds")
 
@@ -134,6 +135,7 @@ def test_no_input_is_no_publication(service, stream):
     assert stream(service).end() == []
 
 
+@pytest.mark.threadless
 def test_a_line_that_is_too_long_is_skipped(service, stream):
     feed = stream(service)
 
@@ -162,7 +164,7 @@ def number_of(connection, path, key):
     return answer["event"].get("n"), answer["odds"][0]["n"]
 
 
-@pytest.mark.parametrize("with_row, padding, least", [(True, 0, 3000), (True, 500_000, 50), (False, 0, 3000)],
+@pytest.mark.parametrize("with_row, padding, least", [(True, 0, 3000 // SAMPLE), (True, 500_000, 50 // SAMPLE), (False, 0, 3000 // SAMPLE)],
                          ids=["in one answer", "with a large catalog", "in answers one after the other"])
 def test_what_is_published_together_is_seen_together(shared, stream, with_row, padding, least):
     feed = stream(shared)

@@ -7,7 +7,7 @@ import pytest
 
 from croupier import ROOT
 
-pytestmark = pytest.mark.depends_on()
+pytestmark = [pytest.mark.depends_on(), pytest.mark.threadless]
 
 
 def listed(text, heading):
