@@ -30,7 +30,7 @@ struct rate_budget {
     _Atomic(struct rate_lease *) lease; /* made when first needed; freed with the budget */
     uv_mutex_t lock;                    /* guards the lease, and the window of one that has one */
     struct client_counts counts;        /* the client's connections and waiting polls */
-    /* Of its own account's routes: those that read, and those that change; made when first needed. */
+    /* Of its own account's routes, those that read and those that change; made when first needed. */
     _Atomic(struct rate_budget *) account[2];
     atomic_uint holders; /* policies, connections, and calls under way */
 };
