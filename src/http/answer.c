@@ -427,13 +427,20 @@ struct http_message *answer_pick(struct answer *answer, const struct http_reques
     return http_matches_etag(request, text_of(tag)) ? not_modified : full;
 }
 
+bool answer_refuse(const struct answer *answer, struct http_request *request,
+                   const struct http_message *message)
+{
+    bool plain = message == answer->plain || message == answer->plain_not_modified;
+    if (!http_precondition_fails(request, text_of(plain ? answer->plain_tag : answer->gzip_tag)))
+        return false;
+    http_reply_error(request, &error_precondition_failed);
+    return true;
+}
+
 void answer_reply(const struct answer *answer, struct http_request *request,
                   struct http_message *message)
 {
-    bool plain = message == answer->plain || message == answer->plain_not_modified;
-    if (http_precondition_fails(request, text_of(plain ? answer->plain_tag : answer->gzip_tag)))
-        http_reply_error(request, &error_precondition_failed);
-    else
+    if (!answer_refuse(answer, request, message))
         http_reply_message(request, message);
 }
 

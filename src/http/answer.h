@@ -46,8 +46,12 @@ struct text answer_body(const struct answer *answer);
  * answer_compress and answer_make_differences, then ask again (or send answer_plain, which is
  * always right). */
 struct http_message *answer_pick(struct answer *answer, const struct http_request *request);
-/* Replies with a message of this answer; with 412 when the request has an If-Match that does not
- * name its tag, which comes before If-None-Match (RFC 9110 section 13.2.2). */
+/* Replies with 412 when the request has an If-Match that does not name the tag of this message,
+ * which comes before If-None-Match (RFC 9110 section 13.2.2). False: it has none, or names it, and
+ * nothing was sent. Call it before fields are added that belong to the message alone. */
+bool answer_refuse(const struct answer *answer, struct http_request *request,
+                   const struct http_message *message);
+/* Replies with a message of this answer, or with that 412. */
 void answer_reply(const struct answer *answer, struct http_request *request,
                   struct http_message *message);
 struct http_message *answer_plain(const struct answer *answer);

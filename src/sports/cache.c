@@ -205,12 +205,13 @@ static void reply_or_park(struct sports_cache *cache, struct http_request *reque
                           const struct answer *answer, struct http_message *message,
                           const struct reply_context *context)
 {
-    if (message->status == 304 && park(cache, request, answer, context))
+    if ((message->status == 304 && park(cache, request, answer, context)) ||
+        answer_refuse(answer, request, message))
         return;
     add_published(request, context);
     if (message->status == 200)
         add_dictionary(request, answer, &context->subject);
-    answer_reply(answer, request, message);
+    http_reply_message(request, message);
 }
 
 /* NULL: the cache does not have this event, or the value is a catalog. */

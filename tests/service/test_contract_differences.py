@@ -136,7 +136,20 @@ def test_any_form_of_the_content_is_not_modified(feed):
         assert feed.get(EVENT, dictionary=name_of(body), tag=response.header("etag")).status == 304
         assert feed.get(EVENT, tag=f'"x", {response.header("etag")}').status == 304
     assert feed.get(EVENT, accept="gzip", tag=difference.header("etag")).status == 200
-    assert feed.get(EVENT, dictionary=name_of(body), **{"If-Match": '"other"'}).error == (412, "precondition_failed")
+    for tag in ('"other"', difference.header("etag")):
+        assert feed.get(EVENT, dictionary=name_of(body), **{"If-Match": tag}).error == (412, "precondition_failed")
+
+
+def test_a_refused_condition_has_no_field_of_the_answer(feed):
+    """An error document is nothing that a client may name as its dictionary, and was not published."""
+    assert feed.get(EVENT).header("x-published-at") is not None
+    for path in (EVENT, LIST):
+        for tag in (None, feed.get(path).header("etag")):
+            refused = feed.get(path, tag=tag, **{"If-Match": '"other"'})
+            assert refused.error == (412, "precondition_failed")
+            assert refused.header("use-as-dictionary") is None and refused.header("x-published-at") is None
+        held = feed.get(path, **{"If-Match": "*"})
+        assert held.status == 200 and held.header("use-as-dictionary") and held.header("x-published-at")
 
 
 def test_waiting_polls_get_differences(feed):
