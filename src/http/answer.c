@@ -405,7 +405,7 @@ struct http_message *answer_pick(struct answer *answer, const struct http_reques
             return http_names_form(request, text_of(answer->gzip_tag)) ? answer->gzip_not_modified
                                                                        : not_modified;
         struct difference *difference = find_difference(answer, request);
-        if (difference != NULL) {
+        if (difference != NULL && !http_matches_etag(request, TEXT("*"))) {
             note(&difference->wanted);
             struct http_message *message =
                 atomic_load_explicit(&difference->message, memory_order_acquire);

@@ -140,6 +140,15 @@ def test_any_form_of_the_content_is_not_modified(feed):
         assert feed.get(EVENT, dictionary=name_of(body), **{"If-Match": tag}).error == (412, "precondition_failed")
 
 
+def test_any_tag_at_all_is_not_modified_and_does_not_wait(feed):
+    body = feed.get(EVENT).content
+    feed.publish()
+    assert feed.get(EVENT, dictionary=name_of(body)).header("content-encoding") == "dcz"
+    for accept in ("identity", "gzip", "gzip, dcz", "dcz"):
+        response = feed.get(EVENT, accept=accept, dictionary=name_of(body), tag="*", Prefer="wait=50")
+        assert response.status == 304 and response.header("preference-applied") is None, accept
+
+
 def test_a_refused_condition_has_no_field_of_the_answer(feed):
     """An error document is nothing that a client may name as its dictionary, and was not published."""
     assert feed.get(EVENT).header("x-published-at") is not None
