@@ -107,22 +107,29 @@ func printPrices(text []byte) {
 
 // Prints an event's prices, and again whenever they change.
 func poll(sport, id string, changes int) {
-	tag := ""
+	tag, before := "", []byte(nil)
 	for seen := 0; seen < changes; {
 		headers := map[string]string{}
 		if tag != "" {
 			headers = map[string]string{"If-None-Match": tag, "Prefer": fmt.Sprintf("wait=%d", waitSeconds)}
 		}
 		status, fields, text, err := ask("GET", "/api/v1/"+sport+"/events/"+id, nil, headers, (waitSeconds+5)*time.Second)
+		if given := fields.Get("ETag"); given != "" {
+			tag = given
+		}
 		switch {
-		case err == nil && status == 200:
-			tag = fields.Get("ETag")
+		case err == nil && status == 200 && !bytes.Equal(text, before):
+			before = text
 			seen++
 			printPrices(text)
+		case err == nil && (status == 200 || status == 304): // no change
+			if fields.Get("Preference-Applied") == "" {
+				time.Sleep(time.Second) // it did not wait, so it is not asked for again at once
+			}
 		case err != nil || status == 429 || status >= 500 || bytes.Contains(text, []byte("odds_not_found")):
 			fmt.Fprintln(os.Stderr, status, string(text), err) // asking again tells the feed that odds are wanted
 			wait(fields, time.Second)
-		case status != 304:
+		default:
 			refuse(status, text)
 		}
 	}

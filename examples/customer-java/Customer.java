@@ -1,6 +1,5 @@
-// A customer of croupier in one file: polls odds, launches a game, and moves a player's money so
-// that nothing is lost or done twice, even when this program or the server is killed in between.
-// README.md shows how to run it.
+// A customer of croupier in one file: polls odds, launches a game, and moves a player's money so that nothing is lost or done
+// twice, even when this program or the server is killed in between. README.md shows how to run it.
 
 import java.io.*;
 import java.net.URI;
@@ -83,8 +82,7 @@ public final class Customer {
 
     /** Prints an event's document, and again whenever it changes. Read it with your JSON library. */
     static void poll(String sport, String event, long changes) throws InterruptedException {
-        String tag = null;
-        for (long seen = 0; seen < changes;) {
+        for (String tag = null, before = null; changes > 0;) {
             HttpRequest.Builder asked = request("/api/v1/" + sport + "/events/" + event, WAIT_S + 5).GET();
             if (tag != null)
                 asked.header("If-None-Match", tag).header("Prefer", "wait=" + WAIT_S);
@@ -96,14 +94,16 @@ public final class Customer {
                 Thread.sleep(1000);
                 continue;
             }
-            if (answer.statusCode() == 200) {
-                tag = answer.headers().firstValue("ETag").orElse(null);
-                seen++;
-                System.out.println(answer.body());
+            tag = answer.headers().firstValue("ETag").orElse(tag);
+            if (answer.statusCode() == 200 && !answer.body().equals(before)) {
+                changes--;
+                System.out.println(before = answer.body());
+            } else if (answer.statusCode() == 200 || answer.statusCode() == 304) { // no change; one that did not wait is not asked for again at once
+                Thread.sleep(answer.headers().firstValue("Preference-Applied").isPresent() ? 0 : 1000);
             } else if (answer.statusCode() == 429 || answer.statusCode() >= 500 || answer.body().contains("odds_not_found")) {
                 System.err.println(answer.statusCode() + " " + answer.body()); // asking again tells the feed that odds are wanted
                 Thread.sleep(pauseMs(answer, 1000));
-            } else if (answer.statusCode() != 304) {
+            } else {
                 refuse(answer);
             }
         }

@@ -90,15 +90,17 @@ async function poll(sport, event, changes) {
       await sleep(1000);
       continue;
     }
-    if (answer.status === 200) {
-      tag = answer.headers.get("ETag");
+    tag = answer.headers.get("ETag") ?? tag;
+    if (answer.status === 200 && !before?.equals(answer.bytes)) {
       before = answer.bytes;
       seen++;
       console.log(prices(JSON.parse(exact(answer.text))));
+    } else if (answer.status === 200 || answer.status === 304) { // no change; one that did not wait is not asked for again at once
+      await sleep(answer.headers.has("Preference-Applied") ? 0 : 1000);
     } else if (answer.status === 429 || answer.status >= 500 || answer.text.includes("odds_not_found")) {
       console.error(answer.status, answer.text); // asking again tells the feed that odds are wanted
       await pause(answer, 1000);
-    } else if (answer.status !== 304) {
+    } else {
       refuse(answer);
     }
   }

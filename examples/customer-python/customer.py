@@ -102,13 +102,16 @@ def poll(sport, event, changes):
             before = None  # where the difference was damaged, the next answer is whole
             time.sleep(1)
             continue
-        if status == 200:
-            tag, seen, before = fields["ETag"], seen + 1, text.encode()
+        tag = fields.get("ETag", tag)
+        if status == 200 and text.encode() != before:
+            seen, before = seen + 1, text.encode()
             print(*prices(json.loads(text, parse_float=str)), sep="\n", flush=True)
+        elif status in (200, 304):  # no change; one that did not wait is not asked for again at once
+            time.sleep(0 if "Preference-Applied" in fields else 1)
         elif status == 429 or status >= 500 or "odds_not_found" in text:  # asking again tells the feed that odds are wanted
             print(f"{status} {text}", file=sys.stderr)
             time.sleep(pause_s(fields, 1))
-        elif status != 304:
+        else:
             fail(status, text)
 
 

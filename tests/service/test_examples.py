@@ -81,13 +81,13 @@ def compiled(name):
 class Market:
     """A demo that can be killed and started again where it was."""
 
-    def __init__(self, directory):
-        self.directory, self.port, self.providers = directory, free_port(), free_port()
+    def __init__(self, directory, **settings):
+        self.directory, self.port, self.providers, self.settings = directory, free_port(), free_port(), settings
         self.start()
 
     def start(self):
         self.demo = Demo(self.directory / "demo-data", "--json", listen=f"127.0.0.1:{self.port}",
-                         environment={"CROUPIER_PROVIDER_LISTEN": f"127.0.0.1:{self.providers}"})
+                         environment={"CROUPIER_PROVIDER_LISTEN": f"127.0.0.1:{self.providers}", **self.settings})
         self.told = self.demo.told()
 
     def kill(self):
@@ -159,6 +159,55 @@ def test_a_customer_sees_prices_change(customer):
         return [name for name in markets if name in text]
 
     assert eventually(priced), "a market that is suspended has no prices for a while"
+
+
+class Taking(http.server.BaseHTTPRequestHandler):
+    """Hands a poll on, and its answer back, without the field that it takes away."""
+
+    def do_GET(self):
+        server = self.server
+        server.asked += 1
+        request = urllib.request.Request(server.to + self.path, headers={
+            name: value for name, value in self.headers.items() if name.lower() not in ("host", "connection", server.takes)})
+        try:
+            answer = urllib.request.urlopen(request, timeout=60 * PATIENCE)
+        except urllib.error.HTTPError as error:  # 304 is one, too
+            answer = error
+        with answer:
+            body = answer.read()
+        if answer.status == 200:
+            server.contents.append(answer.headers["ETag"][:25])  # which all forms of a content share
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
+            if name.lower() not in ("connection", server.takes):
+                self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def market_without_waits(tmp_path_factory):
+    one = Market(tmp_path_factory.mktemp("examples-without-waits"), CROUPIER_SERVER_WAITING_MAX="0")
+    yield one
+    one.demo.end()
+
+
+@pytest.mark.parametrize("takes", ["nothing", "if-none-match", "etag"])
+def test_a_customer_pauses_when_its_polls_do_not_wait(program, market_without_waits, takes, tmp_path):
+    """An answer without a change is no change, whatever its status is, and one that did not wait is not asked for again at once."""
+    customer = Customer(program, market_without_waits, tmp_path)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taking) as server:
+        server.to, server.takes, server.asked, server.contents = f"http://127.0.0.1:{customer.market.port}", takes, 0, []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        began = time.monotonic()
+        customer.run("poll", "cricket", customer.market.told["events"]["cricket"], 3, base=f"http://127.0.0.1:{server.server_port}")
+        took_s = time.monotonic() - began
+        server.shutdown()
+    assert len(list(itertools.groupby(server.contents))) == 3
+    assert server.asked <= 3 + took_s + 1  # the changes, and a second's pause after each of the others
 
 
 def differences(market):
