@@ -258,6 +258,8 @@ def test_the_api(demo):
             request, _, shown = block.text.partition("\n")
             answer = demo.ask_api(request.removeprefix("GET "))
             assert fits(shortened(shown), json.loads(answer), exact=False), (block.text, answer[:500])
+    polled, waited = [block.script() for block in commands_of("docs/interface.md") if "--etag-compare" in block.text]
+    assert eventually(lambda: "Preference-Applied" in demo.run(f"{polled}; {waited.replace('curl', 'curl -D -', 1)}")), "the odds move in between"
     follow(demo, one("docs/interface.md", "python").text)
     [launch] = [block for block in commands_of("docs/interface.md") if "/launch" in block.text]
     player = json.loads(demo.run(launch.script()))["player_id"]
