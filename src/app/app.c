@@ -926,6 +926,9 @@ enum status app_run(const struct app_options *options, struct error *error)
         status = app.failed;
     if (status != STATUS_OK && options->takes_over && app.sockets.threads > 0)
         handover_report(error->text);
+    /* The server that started this process goes on, and a drain would change its socket. */
+    if (options->takes_over && app.worker_count == 0 && app.operator_listener != NULL)
+        operator_listener_hand_over(app.operator_listener);
     reload_socket_destroy(&app.reload_socket);
     reload_socket_destroy(&app.upgrade_socket);
     handover_destroy(&app.handover);

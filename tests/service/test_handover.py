@@ -204,7 +204,8 @@ def test_a_new_process_that_cannot_serve_leaves_the_old_one_serving(served):
     assert served.get(EVENT_PATH, served.customer.key).status == 200
 
 
-def test_a_new_process_that_dies_on_the_way_leaves_the_old_one_serving(fragile_served):
+@pytest.mark.parametrize("number", (signal.SIGKILL, signal.SIGTERM))
+def test_a_new_process_that_dies_on_the_way_leaves_the_old_one_serving(fragile_served, number):
     served = fragile_served
     served.odds.take_away()  # what it waits for
     said = []
@@ -213,9 +214,12 @@ def test_a_new_process_that_dies_on_the_way_leaves_the_old_one_serving(fragile_s
     new = new_process(served.process.pid)
     assert "already" in served.refused_upgrade()
     assert new_process(served.process.pid) == new
-    os.kill(new, signal.SIGKILL)
+    os.kill(new, number)
+    served.others = (new,) if number == signal.SIGTERM else ()  # that one writes that it has stopped
     asking.join()
     assert "ended before it could serve" in said[0]
+    assert served.request("GET", "/live", address=served.operator_address).status == 200
+    assert served.request("POST", "/provider/v1/wallet", address=served.provider_address, body=b"{}").status == 403
     served.odds.bring_back()
     eventually(lambda: served.get(EVENT_PATH, served.customer.key).status == 200, 30)
     ended(served.upgrade())
