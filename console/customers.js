@@ -1,7 +1,7 @@
 // Customers, their keys, what they use and what they were denied; and addresses that need no key.
-import { api, get, post, put, remove } from "./api.js";
+import { get, post, put, remove, tagOf } from "./api.js";
 import { ago, amount, badge, copyable, enabledBadge, facts, fill, h, number, rateText, sportsText, time } from "./dom.js";
-import { action, changes, conduct, confirm, editor, empty, form, later, list, refusals, say, secretState, section, showOnce, table } from "./parts.js";
+import { action, changes, conduct, confirm, editor, empty, follow, form, later, list, refusals, say, secretState, section, showOnce, table } from "./parts.js";
 import { graph } from "./graph.js";
 import { noteName } from "./names.js";
 
@@ -57,13 +57,18 @@ export async function customerPage(page) {
     const [path, where] = customerPath(page);
     const customer = await get(path, {}, page.signal);
     const requests = graph(page, { title: "Requests a day", bars: true });
+    const [state, buttons, policy] = [h("span"), h("span", { class: "actions" }), h("div")];
+    const show = (now) => {
+        fill(state, enabledBadge(now.enabled));
+        fill(buttons, changes(page, { path, where, shown: now, name: now.name, warning: WARNING }));
+        fill(policy, facts([...policyFacts(now, FIELDS), ["Live keys", number(now.keys)], ["Added", time(now.created_at)], ["Id", copyable(now.id, 24)],
+            ["For its developers", h("a", { href: "/console/openapi.yaml", download: "openapi.yaml" }, "openapi.yaml")]]));
+    };
     noteName(customer);
-    return { title: customer.name, state: enabledBadge(customer.enabled),
-        actions: changes(page, { path, where, shown: customer, name: customer.name, warning: WARNING }), content: [
-        h("div", { class: "pair" },
-            facts([...policyFacts(customer, FIELDS), ["Live keys", number(customer.keys)], ["Added", time(customer.created_at)], ["Id", copyable(customer.id, 24)],
-                ["For its developers", h("a", { href: "/console/openapi.yaml", download: "openapi.yaml" }, "openapi.yaml")]]),
-            requests.element),
+    show(customer);
+    follow(page, path, { known: tagOf(customer), show, refused: () => {} });
+    return { title: customer.name, state, actions: buttons, content: [
+        h("div", { class: "pair" }, policy, requests.element),
         section("Keys", keys(page, customer)),
         h("div", { class: "columns" }, section("Players, the last active first", players(page, customer)),
             refusals(page, `${path}/denials`)),

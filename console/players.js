@@ -229,11 +229,21 @@ const launchTable = (launches) => (launches.length === 0 ? empty("No game was la
 export async function playerPage(page) {
     const path = `players/${encodeURIComponent(page.id)}`;
     const player = await get(path, {}, page.signal);
-    const blocked = player.blocks.length > 0;
-    const top = h("div");
+    const [state, change, blocks, top] = [h("span"), h("span"), h("div"), h("div")];
     const launches = h("div");
     const money = statement(page, path, player);
+    const showBlocks = (now) => {
+        const blocked = now.blocks.length > 0;
+        fill(state, blocked ? badge("bad", "blocked") : badge("good", "may play"));
+        fill(change, page.may("operator") && action(blocked ? "Change the block" : "Block", () => block(page, now), { class: blocked ? null : "danger" }));
+        fill(blocks, blocked && section("Blocks", blockTable(page, now)));
+    };
     const show = (now) => {
+        const shown = JSON.stringify(now.blocks);
+        if (blocks.dataset.shown !== shown) { // what has not changed keeps the keyboard's place
+            blocks.dataset.shown = shown;
+            showBlocks(now);
+        }
         fill(top, facts([["Balance", h("strong", { class: "large" }, amount(now.balance_minor, now.currency_exponent, now.currency))],
             ["Customer", customerLink(now.customer)], ["Last active", ago(now.last_active_at)], ["Since", time(now.created_at)],
             now.blocked_at ? ["Blocked", time(now.blocked_at)] : null, ["Id", copyable(now.player_id, 24)]]));
@@ -242,8 +252,7 @@ export async function playerPage(page) {
     };
     show(player);
     follow(page, path, { show, refused: () => {} });
-    return { title: `Player ${player.player_reference}`, state: blocked ? badge("bad", "blocked") : badge("good", "may play"),
-        actions: [h("a", { class: "button", href: `#/rounds?player=${player.player_id}&state=all` }, "Rounds played"), history(player.player_id), page.may("operator") && action(blocked ? "Change the block" : "Block",
-            () => block(page, player), { class: blocked ? null : "danger" })],
-        content: [top, blocked && section("Blocks", blockTable(page, player)), section("Statement", money.content), section("Launches", launches)] };
+    return { title: `Player ${player.player_reference}`, state,
+        actions: [h("a", { class: "button", href: `#/rounds?player=${player.player_id}&state=all` }, "Rounds played"), history(player.player_id), change],
+        content: [top, blocks, section("Statement", money.content), section("Launches", launches)] };
 }

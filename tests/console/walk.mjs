@@ -339,6 +339,10 @@ walk("customer_games", async () => {
 });
 
 walk("customer_disabled", async () => {
+    for (const [word, state] of [["disable", "disabled"], ["enable", "enabled"]]) { // by somebody else
+        execFileSync(given.program, ["customer", word, (await page.evaluate(() => location.hash)).split("/").at(-1), "-c", given.config]);
+        await page.waitForFunction((wanted) => document.querySelector("main .title .badge").textContent === wanted, {}, state);
+    }
     await press("Disable");
     await inDialog("Disable");
     await press("Enable");
