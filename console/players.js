@@ -34,13 +34,13 @@ export async function playersPage(page) {
  * provider's win or rollback may name its round without the game. */
 function groupsOf(entries) {
     const groups = new Map();
-    const groupOf = new Map(); // of a transaction's id
+    const groupOf = new Map(); // of who moved the money, and the transaction's id there
     const groupOfRound = new Map();
     for (const entry of entries) { // in their order
         const round = entry.round_id && `${entry.provider} ${entry.round_id}`;
-        const key = groupOf.get(entry.reference_transaction_id) ?? (entry.game_id ? undefined : groupOfRound.get(round))
+        const key = groupOf.get(`${entry.provider} ${entry.reference_transaction_id}`) ?? (entry.game_id ? undefined : groupOfRound.get(round))
             ?? (round ? `${round} ${entry.game_id}` : `#${entry.sequence}`);
-        groupOf.set(entry.transaction_id, key);
+        groupOf.set(`${entry.provider} ${entry.transaction_id}`, key);
         if (round) {
             groupOfRound.set(round, key);
         }

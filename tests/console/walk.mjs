@@ -593,6 +593,31 @@ walk("player", async () => {
     await page.type("dialog[open] input[name=reason]", "blocked by mistake");
     await inDialog("Unblock");
     await seen(`The block of ${given.player.id} is lifted`);
+    for (const [word, state, button] of [["block", "blocked", "Change the block"], ["unblock", "may play", "Block"]]) { // by somebody else
+        execFileSync(given.program, ["player", word, given.player.id, "-c", given.config, "--reason", "for the walk", ...(word === "unblock" ? ["--early"] : [])]);
+        await page.waitForFunction((wanted) => document.querySelector("main .title .badge").textContent === wanted, {}, state);
+        await page.waitForSelector(named("button", button));
+        assert.equal(await page.$("[aria-label='Blocks in force']") !== null, word === "block");
+    }
+});
+
+/** Two providers may use one transaction id: a win belongs to the bet of its own. */
+walk("player_of_two_providers", async () => {
+    const { items } = await page.evaluate(async (id) => (await fetch(`/admin/v1/players/${id}/statement`)).json(), given.player.id);
+    const entry = (sequence, operation, provider, more) => ({ ...items[0], sequence, operation, provider, transaction_id: "same", round_id: null, game_id: null,
+        reference_transaction_id: null, movement_minor: operation === "DEBIT" ? -100 : 300, ...more });
+    const answer = (request) => (request.url().includes("/statement") ? request.respond({ contentType: "application/json", body: JSON.stringify({ next: null,
+        items: [entry(3, "CREDIT", "dune-studio", { transaction_id: "win", reference_transaction_id: "same" }), entry(2, "DEBIT", "oasis", { round_id: "b" }),
+            entry(1, "DEBIT", "dune-studio", { round_id: "a" })] }) }) : request.continue());
+    await page.setRequestInterception(true);
+    page.on("request", answer);
+    await visit("#/health");
+    await title("Health");
+    await visit(`#/players/${given.player.id}`);
+    await page.waitForSelector("figure + div tbody tr.opens");
+    assert.deepEqual(await statement(2), ["Bet and win stake 1.00, won 3.00", "Bet"]);
+    page.off("request", answer);
+    await page.setRequestInterception(false);
 });
 
 /** Rows of the table of that caption, as texts of their cells. */
