@@ -34,6 +34,7 @@ function readJson(text) {
 }
 
 const UNREACHABLE = { code: "unreachable", message: "The server does not answer." };
+const UNANSWERED = { code: "unanswered", message: "No answer came. It may have been done: look before you try again." };
 const ANSWER_SECONDS = 8; // of a server that is alive, beside what it is asked to wait
 const LIVE_SECONDS = 8; // without an answer what is shown counts as old; every page asks for the health every 5 s
 let answered = Date.now();
@@ -73,7 +74,7 @@ export async function api(method, path, { query, body, text, match, known, wait,
         if (signal?.aborted) {
             throw error;
         }
-        throw new ApiError(0, UNREACHABLE);
+        throw new ApiError(0, method === "GET" ? UNREACHABLE : UNANSWERED);
     }
     answered = Date.now();
     if (response.status === 304) {

@@ -133,9 +133,8 @@ function keys(page, customer) {
             { name: "cidrs", label: "Only from", kind: "lines", hint: "Networks within the customer's; none: all of them." },
         ],
         submit: async (values) => {
-            const key = await post("keys", { customer: customer.id, ...values });
+            const key = await post("keys", { customer: customer.id, ...values }).finally(() => { shown.reload({}); });
             showOnce(`The key ${key.prefix}… of ${customer.name}`, "It is shown this once and is kept nowhere. Hand it over, and close this.", key.key);
-            shown.reload({});
         } }))];
 }
 

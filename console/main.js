@@ -128,7 +128,7 @@ async function signOut() {
         await remove("session");
     } catch (error) {
         if (error.status !== 401) { // which says that it is over already
-            say(`You are still signed in. ${error.message}`);
+            say(`You may still be signed in. ${error.message}`);
             return;
         }
     }
@@ -165,6 +165,9 @@ async function watchSilence(mine) {
     while (frame === mine) {
         const seconds = silence();
         fill(mine.clock, `${new Date().toISOString().slice(11, 19)} UTC`);
+        if (seconds > 0) {
+            showState(mine, false, "The server does not answer");
+        }
         document.body.classList.toggle("stale", seconds > 0);
         const text = seconds > 0 ? `last answer ${duration(seconds)} ago` : "live";
         if (mine.mark.textContent !== text) {
