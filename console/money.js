@@ -114,7 +114,7 @@ const tablesOf = (asked) => [
  * and pass over spaces and what is not seen. */
 const FORMULA = /(^|[;\t\r\n])(?=[\s\p{Cf}]*[=+\-@＝＋－＠\t\r])/gu;
 const guarded = (value) => (/^-?[\d.]+$/.test(value) ? value : value.replace(FORMULA, "$1'"));
-const quoted = (value) => (guarded(value) !== value || /[",\n]/.test(value) ? `"${guarded(value).replaceAll("\"", "\"\"")}"` : value);
+const quoted = (value) => (guarded(value) !== value || /[",;\t\r\n]/.test(value) ? `"${guarded(value).replaceAll("\"", "\"\"")}"` : value);
 const plain = (minor, exponent) => (minor === null ? "" : amount(minor, exponent).replaceAll(",", "").replace("−", "-"));
 
 /** All sums as lines of text with commas, for a spreadsheet: by day first, then by customer, provider and game. */
