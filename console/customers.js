@@ -190,7 +190,8 @@ function sees(page, path) {
             { name: "query", label: "Parameters", placeholder: "player_id=ply_…", hint: "As they stand behind the question mark." },
         ],
         submit: async ({ what, query }) => {
-            const seen = await get(`${path}/account/${what}`, Object.fromEntries(new URLSearchParams(query ?? "")), page.signal);
+            fill(shown);
+            const seen = await get(`${path}/account/${what}?${query ?? ""}`, {}, page.signal);
             fill(shown, h("pre", { tabindex: 0, role: "group", "aria-label": "The answer" }, JSON.stringify(seen, null, 2)));
         } }), shown];
 }

@@ -2,6 +2,7 @@
 #include "console/handlers.h"
 
 #include "console/history.h"
+#include "games/errors.h"
 #include "operator/customers.h"
 
 /* Nothing of a sport was published for so long: it is stale, as the alarm CroupierFeedStopped has
@@ -105,5 +106,12 @@ enum status console_account(struct console_call *call, struct error *error)
         return error_not_found(error, "a customer sees nothing of that name");
     const struct account_sight sight = {act,      call->store,      call->now_ms,
                                         call->id, call->query.text, &call->answer};
-    return account_see(call->services->sources.account, &sight, error);
+    status = account_see(call->services->sources.account, &sight, error);
+    /* The message names the error that the customer gets in place of the console's. */
+    const struct http_error *refusal = status == STATUS_INVALID     ? &error_invalid_request
+                                       : status == STATUS_NOT_FOUND ? act->missing
+                                                                    : NULL;
+    if (refusal != NULL)
+        error_prefix(error, "%d %s", refusal->status, refusal->code);
+    return status;
 }

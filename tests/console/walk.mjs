@@ -650,6 +650,10 @@ walk("what_a_customer_sees", async () => {
     await write("Parameters", `reference=${given.player.reference}`);
     await press("Look");
     await seen(given.player.id, "main pre");
+    await write("Parameters", `reference=${given.player.reference}&reference=other`);
+    await press("Look");
+    await seen("400 invalid_request: The parameter reference is given twice.", "form[aria-label='What it sees']");
+    assert.equal(await page.$("main pre"), null);
 });
 
 walk("money", async () => {

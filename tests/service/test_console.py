@@ -284,6 +284,11 @@ def test_an_operator_sees_what_a_customer_sees_and_takes_nothing_of_its_budget(h
                             (f"{path}/entries?cursor=x", (422, "invalid")), (f"{path}/usage?x=1", (422, "invalid")),
                             ("/admin/v1/customers/cus_0000000000000000/account/usage", (404, "unknown_record"))):
         assert code(reader.ask("GET", refused)) == wanted, refused
+    for what, said in (("players?reference=a&reference=a", "400 invalid_request: The parameter reference is given twice."),
+                       ("transactions?id=nothing", "404 transaction_not_found: ")):
+        answer = reader.ask("GET", f"{path}/{what}").json()["error"]
+        asked = house.get(f"/api/v1/account/{what}", key=key)
+        assert answer["message"].startswith(said) and answer["field"] is None and said.startswith(f"{asked.status} {asked.json()['error']}: "), (answer, asked)
 
 
 def test_a_customer_s_refusals(house, owner):
