@@ -106,8 +106,8 @@ export async function overviewPage(page) {
         const said = JSON.stringify([found, steps, house.figures === undefined]);
         if (alarms.dataset.shown !== said) {
             alarms.dataset.shown = said;
-            fill(alarms, steps?.length > 0 && silence() === 0 ? stepList(steps) : null,
-                found.length === 0 && (steps === null || steps.length > 0 || house.figures === undefined) ? null : alarmList(found));
+            fill(alarms, found.length === 0 && (steps === null || steps.length > 0 || house.figures === undefined) ? null : alarmList(found),
+                steps?.length > 0 && silence() === 0 ? stepList(steps) : null);
         }
     }
 
