@@ -990,7 +990,11 @@ walk("phone", async () => {
     const canvas = await (await page.$("figure .canvas")).boundingBox();
     await page.touchscreen.tap(canvas.x + canvas.width / 2, canvas.y + 40);
     await page.waitForSelector("figure .cursor");
+    rename("the longest name that there is ".padEnd(128, "x"));
+    await page.reload();
     await everyPage("phone", { width: 390, phone: true, theme: "light" });
+    rename("Demo Sportsbook");
+    await page.reload();
 });
 
 walk("phone_feed", async () => {
