@@ -58,6 +58,7 @@ const MENU = GROUPS.flatMap(([, entries]) => entries);
 
 const ROLES = ["reader", "operator", "owner"];
 const HEALTH_SECONDS = 5;
+const LAST_SECONDS = 600; // of a session, of which the page warns
 
 let me = null;
 let lifetime = null; // of the page that is shown
@@ -106,6 +107,7 @@ function makeFrame() {
     const state = h("a", { href: "#/health", class: "state" }, "Looking…");
     const mark = h("span", { class: "mark" }, "live");
     const clock = h("span", { class: "clock" });
+    const who = h("span", { class: "who" }, `${me.name} · ${me.role}`);
     const main = h("main", { id: "main" });
     const toggle = h("button", { type: "button", class: "menu", "aria-expanded": "false", "aria-controls": "menu", onclick: () => {
         toggle.setAttribute("aria-expanded", String(document.body.classList.toggle("open")));
@@ -115,10 +117,9 @@ function makeFrame() {
         main.querySelector("h1")?.focus();
     } }, "To the content"),
     h("header", null, toggle, h("a", { class: "brand", href: "#/" }, "croupier"), h("div", { role: "status" }, state), mark,
-        clock, h("span", { class: "who" }, `${me.name} · ${me.role}`),
-        h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out")),
+        clock, who, h("button", { type: "button", class: "plain", onclick: signOut }, "Sign out")),
     menu, main, h("div", { id: "said", role: "status" }));
-    frame = { menu, main, state, mark, clock, toggle };
+    frame = { menu, main, state, mark, clock, who, toggle };
     watchHealth(frame);
     watchSilence(frame);
 }
@@ -160,8 +161,9 @@ async function watchHealth(mine) {
     }
 }
 
-/* Whether what is shown is live stands beside it. */
+/* Whether what is shown is live stands beside it, and at the end of a session how long it lasts. */
 async function watchSilence(mine) {
+    let warned = false;
     while (frame === mine) {
         const seconds = silence();
         fill(mine.clock, `${new Date().toISOString().slice(11, 19)} UTC`);
@@ -172,6 +174,14 @@ async function watchSilence(mine) {
         const text = seconds > 0 ? `last answer ${duration(seconds)} ago` : "live";
         if (mine.mark.textContent !== text) {
             fill(mine.mark, text);
+        }
+        const left = me === null ? Infinity : (Date.parse(me.expires_at) - Date.now()) / 1000;
+        if (left < LAST_SECONDS) {
+            fill(mine.who, `${me.name} · ${me.role} · ${duration(Math.max(0, left))} left`);
+            if (!warned) {
+                warned = true;
+                say("Your session ends in less than 10 minutes. What you have typed and not sent is lost then.");
+            }
         }
         await new Promise((over) => setTimeout(over, 1000));
     }

@@ -1039,6 +1039,22 @@ walk("sign_out_fails", async () => {
     complaints.length = 0; // the browser's own, of what it could not reach
 });
 
+walk("session_ends_soon", async () => {
+    const session = await page.evaluate(async () => (await fetch("/admin/v1/session")).json());
+    const answer = (request) => (request.url().endsWith("/admin/v1/session") ? request.respond({ contentType: "application/json",
+        body: JSON.stringify({ ...session, expires_at: new Date(Date.now() + 603_000).toISOString() }) }) : request.continue());
+    await page.setRequestInterception(true);
+    page.on("request", answer);
+    await page.reload();
+    await title("Customers");
+    await seen("Your session ends in less than 10 minutes.", "#said");
+    await seen("9.9 min left", "header .who");
+    page.off("request", answer);
+    await page.setRequestInterception(false);
+    await page.reload();
+    await title("Customers");
+});
+
 walk("store_away", async () => {
     const away = { error: { code: "store_unavailable", message: "/data/platform.db: there is no such file", field: null } };
     const answer = (request) => (request.url().startsWith(`${origin}/admin/v1/`)
