@@ -25,7 +25,7 @@ TYPES = {
 SAVED = {".yaml"}  # by whoever follows a link to it: no page loads it
 # All that a browser loads, over a telephone's line from a cellar: 64 KB.
 GZIPPED_MAX = 64_000
-COMMENT = re.compile(rb"^[ \t]*(//[^\n]*|/\*.*?\*/)$", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(rb"^[ \t]*(//[^\n]*|/\*(?:(?!\*/).)*\*/)$", re.MULTILINE | re.DOTALL)
 
 
 def constant(number, data):
