@@ -204,6 +204,11 @@ def test_a_new_process_that_cannot_serve_leaves_the_old_one_serving(served):
     assert served.get(EVENT_PATH, served.customer.key).status == 200
 
 
+def handles(pid, number):
+    caught = re.search(r"^SigCgt:\s*([0-9a-f]+)$", Path(f"/proc/{pid}/status").read_text(), re.M).group(1)
+    return int(caught, 16) >> (number - 1) & 1
+
+
 @pytest.mark.parametrize("number", (signal.SIGKILL, signal.SIGTERM))
 def test_a_new_process_that_dies_on_the_way_leaves_the_old_one_serving(fragile_served, number):
     served = fragile_served
@@ -214,8 +219,10 @@ def test_a_new_process_that_dies_on_the_way_leaves_the_old_one_serving(fragile_s
     new = new_process(served.process.pid)
     assert "already" in served.refused_upgrade()
     assert new_process(served.process.pid) == new
+    if number == signal.SIGTERM:
+        eventually(lambda: handles(new, number))
+        served.others = (new,)  # it writes that it has stopped
     os.kill(new, number)
-    served.others = (new,) if number == signal.SIGTERM else ()  # that one writes that it has stopped
     asking.join()
     assert "ended before it could serve" in said[0]
     assert served.request("GET", "/live", address=served.operator_address).status == 200
