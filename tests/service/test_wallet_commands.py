@@ -573,8 +573,14 @@ def test_a_ledger_on_a_read_only_mount_is_verified_backed_up_and_copied(make_ser
     log = service.platform.path.with_name(service.platform.path.name + "-wal")
     log.write_bytes(b"what a killed server left")
     refused = on_read_only_mount(service, "wallet", "verify")
-    assert refused.returncode == 1 and "-wal: holds changes that cannot be read on a read-only file system" in refused.stderr
+    assert refused.returncode == 1 and "-wal is there: it is open elsewhere, or was not closed" in refused.stderr
     log.unlink()
+    service.start()  # a mount is read-only for those in it alone
+    for arguments in (("wallet", "verify"), ("backup", tmp_path / "torn", "--no-odds")):
+        refused = on_read_only_mount(service, *arguments)
+        assert refused.returncode == 1 and "it is open elsewhere, or was not closed" in refused.stderr, refused
+    assert not list((tmp_path / "torn").glob("manifest*"))
+
 
 def test_what_is_summed_under_is_fixed_when_the_entry_is_written(tmp_path):
     """Whatever comes later: the bet of a rollback that was there before it, or another provider for the game."""

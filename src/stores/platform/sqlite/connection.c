@@ -246,8 +246,29 @@ enum status sqlite_begin(struct sqlite_store *store, struct error *error)
     return status == STATUS_OK ? sqlite_execute(store, "BEGIN IMMEDIATE", error) : status;
 }
 
+/* A mount may be read-only for this process alone, while another writes: as a unit's ProtectSystem or
+ * a container's volume are. Who has the store open has its shared memory beside it; a clean stop and
+ * a backup leave none, nor a log. */
+static enum status check_unshared(const struct sqlite_store *store, struct error *error)
+{
+    struct stat facts;
+    const char *beside = "-wal";
+    if (!sqlite_is_beside(store, beside, &facts) || facts.st_size == 0)
+        beside = "-shm";
+    if (!store->immutable || !sqlite_is_beside(store, beside, &facts))
+        return STATUS_OK;
+    return error_unavailable(
+        error,
+        "%s%s is there: it is open elsewhere, or was not closed; read it where this "
+        "process may write (which a unit's ProtectSystem= or a read-only volume keeps "
+        "from it), or stop croupier first",
+        store->path, beside);
+}
+
 enum status sqlite_end(struct sqlite_store *store, enum status status, struct error *error)
 {
+    if (store->immutable && check_unshared(store, error) != STATUS_OK)
+        status = STATUS_UNAVAILABLE; /* what was read may be of two moments */
     if (status == STATUS_OK)
         status = sqlite_execute(store, "COMMIT", error);
     /* SQLite has rolled back by itself after some failures, and a failed COMMIT may leave it
@@ -356,20 +377,13 @@ static enum status examine_file(struct sqlite_store *store, bool create, struct 
 }
 
 /* Nothing changes on a read-only file system, so SQLite needs neither locks nor shared memory
- * there. But it would pass over the log, so one that holds anything is refused. */
+ * there, which it could not make. But it would pass over the log. */
 static enum status examine_read_only(struct sqlite_store *store, struct error *error)
 {
     struct statvfs disk;
-    struct stat log;
     store->immutable =
         store->reads && statvfs(store->path, &disk) == 0 && (disk.f_flag & ST_RDONLY) != 0;
-    if (!store->immutable || !sqlite_is_beside(store, "-wal", &log) || log.st_size == 0)
-        return STATUS_OK;
-    return error_unavailable(
-        error,
-        "%s-wal: holds changes that cannot be read on a read-only file system; copy"
-        " the files to another",
-        store->path);
+    return check_unshared(store, error);
 }
 
 static int open_database(struct sqlite_store *store)
@@ -669,7 +683,7 @@ static enum status ready(struct sqlite_store *store, struct error *error)
     struct stat facts;
     enum status status = STATUS_OK;
     if (store->database != NULL && !store->failed && store->immutable)
-        return STATUS_OK;
+        return check_unshared(store, error);
     if (store->database != NULL && !store->failed) {
         status = sqlite_check_names(store, &facts, error);
         return status == STATUS_OK ? look_at_head(store, &facts, error) : status;
