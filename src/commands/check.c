@@ -222,6 +222,13 @@ static void check_odds(struct report *report, const struct config *config)
     } else if (report_unmade(report, config_odds_directory(config))) {
         return;
     }
+    if (status == STATUS_MALFORMED && config_odds_directory(config) != NULL) {
+        report_check(report, "odds store", WARNING,
+                     "start the service, which sets it aside and begins another; then publish "
+                     "everything again",
+                     "%s", error.text);
+        return;
+    }
     const struct configured store = {status == STATUS_READ_ONLY ? "odds writes" : "odds store",
                                      config->odds_store, "odds.store",
                                      config_odds_directory(config), NULL};

@@ -576,6 +576,18 @@ def test_without_a_configuration_the_option_is_named_that_gives_one(tmp_path):
     assert done.returncode == 1 and f"{tmp_path}/none.db" in done.stderr and "-c FILE" not in done.stderr
 
 
+@pytest.mark.only("embedded")
+def test_check_says_of_a_damaged_odds_store_what_a_start_does(make_service):
+    """So does one of an older format: nobody need repair anything."""
+    service = make_service()
+    service.add_customer("Acme")
+    service.publish("cricket", [row(1)], {})
+    with open(service.odds.path / "values" / "data.mdb", "r+b") as file:
+        file.write(b"x" * 9000)
+    [odds] = [check for check in service.ask("check") if check["check"] == "odds store"]
+    assert odds["warning"] and odds["message"].endswith("is damaged") and odds["remedy"].startswith("start the service, which sets it aside")
+
+
 def test_check_knows_its_own_listeners_from_others(make_service):
     service = make_service({"provider.listen": f"127.0.0.1:{free_port()}"})
     service.start()
