@@ -41,6 +41,12 @@ def test_building_the_package_wants_what_setup_installs():
     assert installed - wanted <= {"", "gcc", "libc6-dev", "ninja-build", "curl"}
 
 
+def test_the_package_depends_on_the_interpreter_of_the_kit():
+    """lintian fails `make deb` without it."""
+    assert (ROOT / "kit" / "certify").read_text().startswith("#!/usr/bin/env python3\n")
+    assert re.search(r"^Depends: (.*, )?python3:any\b", (DEBIAN / "control").read_text(), re.MULTILINE)
+
+
 def test_what_is_installed_is_all_that_an_installation_needs(tmp_path):
     """`make install`, which the package's rules call with the same variables."""
     rules = (DEBIAN / "rules").read_text()
