@@ -47,6 +47,24 @@ def test_the_package_depends_on_the_interpreter_of_the_kit():
     assert re.search(r"^Depends: (.*, )?python3:any\b", (DEBIAN / "control").read_text(), re.MULTILINE)
 
 
+def test_the_package_configures_without_its_configuration(tmp_path):
+    """dpkg installs no configuration file that the administrator has removed."""
+    settings = tmp_path / "croupier.conf"
+    postinst = tmp_path / "postinst"
+    postinst.write_text((DEBIAN / "croupier.postinst").read_text().replace("/etc/croupier/croupier.conf", str(settings)))
+    for name, text in (("dpkg-statoverride", "exit 1"), ("chown", 'echo "$*" && exec test -e "$2"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+
+    def configure():
+        return subprocess.run(["sh", postinst, "configure", ""], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True,
+                              timeout=60 * PATIENCE)
+
+    assert configure().returncode == 0
+    settings.touch(0o644)
+    assert configure().stdout == f"root:croupier {settings}\n" and settings.stat().st_mode & 0o777 == 0o640
+
+
 def test_what_is_installed_is_all_that_an_installation_needs(tmp_path):
     """`make install`, which the package's rules call with the same variables."""
     rules = (DEBIAN / "rules").read_text()
