@@ -202,27 +202,28 @@ docs: ## the reference of the three OpenAPI documents as one page: build/referen
 	@$(PYTHON) tools/make_reference.py build/reference/node_modules build/reference.html
 	@echo build/reference.html
 
+# What commands write obeys the umask of the caller; what install(1) makes does not.
 install: build ## install the program, its unit, configuration, manual, completions, documents, kit, alarms and board (DESTDIR, prefix)
 	install -D -m 0755 build/croupier $(DESTDIR)$(prefix)/bin/croupier
 	install -D -m 0644 man/croupier.1 $(share)/man/man1/croupier.1
 	install -d $(DESTDIR)$(prefix)/lib/systemd/system
 	install -D -m 0644 dist/croupier.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/croupier.conf
 	install -D -m 0644 dist/croupier.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/croupier.conf
-	for unit in croupier.service $(foreach job,backup verify,croupier-$(job).service croupier-$(job).timer); do \
+	umask 022; for unit in croupier.service $(foreach job,backup verify,croupier-$(job).service croupier-$(job).timer); do \
 	sed '$(PLACES)' dist/$$unit >$(DESTDIR)$(prefix)/lib/systemd/system/$$unit || exit 1; done
 	install -d $(DESTDIR)$(prefix)/lib/croupier
 	sed '$(PLACES)' dist/croupier-backup >$(DESTDIR)$(prefix)/lib/croupier/croupier-backup
 	chmod 0755 $(DESTDIR)$(prefix)/lib/croupier/croupier-backup
 	install -d $(share)/bash-completion/completions $(DESTDIR)$(zsh_completions) $(share)/fish/vendor_completions.d
-	build/croupier completion bash >$(share)/bash-completion/completions/croupier
-	build/croupier completion zsh >$(DESTDIR)$(zsh_completions)/_croupier
-	build/croupier completion fish >$(share)/fish/vendor_completions.d/croupier.fish
+	umask 022; build/croupier completion bash >$(share)/bash-completion/completions/croupier
+	umask 022; build/croupier completion zsh >$(DESTDIR)$(zsh_completions)/_croupier
+	umask 022; build/croupier completion fish >$(share)/fish/vendor_completions.d/croupier.fish
 	install -D -m 0644 dist/grafana/croupier.json $(share)/croupier/grafana/croupier.json
 	install -d $(share)/croupier/kit
 	install -m 0755 kit/certify $(share)/croupier/kit/
 	install -m 0644 kit/*.json $(share)/croupier/kit/
-	$(PYTHON) tools/package_docs.py $(share)/doc/croupier
-	sed 's|file:///usr/share|file://$(prefix)/share|' dist/prometheus/croupier.rules.yml >$(share)/croupier/croupier.rules.yml
+	umask 022; $(PYTHON) tools/package_docs.py $(share)/doc/croupier
+	umask 022; sed 's|file:///usr/share|file://$(prefix)/share|' dist/prometheus/croupier.rules.yml >$(share)/croupier/croupier.rules.yml
 	test -e $(DESTDIR)/etc/croupier/croupier.conf || install -D -m 0644 dist/croupier.conf $(DESTDIR)/etc/croupier/croupier.conf
 
 deb: ## build the Debian package for this release, its debug symbols and its list of parts, in build/deb

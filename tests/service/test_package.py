@@ -65,20 +65,30 @@ def test_the_package_configures_without_its_configuration(tmp_path):
     assert configure().stdout == f"root:croupier {settings}\n" and settings.stat().st_mode & 0o777 == 0o640
 
 
-def test_what_is_installed_is_all_that_an_installation_needs(tmp_path):
-    """`make install`, which the package's rules call with the same variables."""
+def install(directory, **options):
+    """`make install`, which the package's rules call with the same variables: the directory that stands for /."""
     rules = (DEBIAN / "rules").read_text()
     [zsh] = re.findall(r"zsh_completions=(\S+)", rules)
-    tree = tmp_path / "tree"
-    tree.mkdir()
+    tree = directory / "tree"
+    tree.mkdir(parents=True)
     for name in ("Makefile", "dist", "kit", "man", "tools"):
         (tree / name).symlink_to(ROOT / name)
     (tree / "build").mkdir()
     (tree / "build" / "croupier").symlink_to(BINARY)
-    done = subprocess.run(["make", "install", "--assume-old=build", "SETUP=:", f"DESTDIR={tmp_path / 'root'}", "prefix=/usr",
-                           f"zsh_completions={zsh}"], cwd=tree, capture_output=True, text=True, timeout=120 * PATIENCE)
+    done = subprocess.run(["make", "install", "--assume-old=build", "SETUP=:", f"DESTDIR={directory / 'root'}", "prefix=/usr",
+                           f"zsh_completions={zsh}"], cwd=tree, capture_output=True, text=True, timeout=120 * PATIENCE, **options)
     assert done.returncode == 0, done.stderr
-    root = tmp_path / "root"
+    return directory / "root"
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_what_is_installed_is_written_by_its_owner_and_read_by_all(tmp_path, umask):
+    modes = {path.relative_to(tmp_path): path.stat().st_mode & 0o777 for path in install(tmp_path, umask=umask).rglob("*")}
+    assert {str(path): oct(mode) for path, mode in modes.items() if mode not in (0o644, 0o755)} == {}
+
+
+def test_what_is_installed_is_all_that_an_installation_needs(tmp_path):
+    root = install(tmp_path)
     documents = root / "usr/share/doc/croupier"
     for page in documents.rglob("*.md"):
         for link in re.findall(r"\]\(([^)#:]+)[)#]", page.read_text()):
