@@ -100,19 +100,23 @@ def test_a_file_is_copied_beside_itself_before_it_is_upgraded(older):
     assert older.service.ask("migrate")["backup"] is None and len(older.backups()) == count
 
 
-def test_the_way_back_is_as_the_manual_says(older):
+@pytest.mark.parametrize("stopped", ["cleanly", "by a crash"])
+def test_the_way_back_is_as_the_manual_says(older, stopped):
     older.service.run("migrate")
     older.service.run("customer", "list")
+    older.service.run("feed", "catalog", "cricket", "-", input="[]")
+    odds, newer = older.service.odds.path, older.path.parent / "newer"
     backup, = older.backups()
     [script] = re.findall(r"^```text\n(systemctl stop croupier\ncd .*?)^```$", (ROOT / "docs" / "operations.md").read_text(), re.M | re.S)
     for pattern, here in (("^systemctl.*", ""), ("/var/lib/croupier", str(older.path.parent)), ("-o croupier -g croupier ", ""),
-                          (r"platform\.db(?=[.-]|$| )", older.path.name), (r"\S+\.backup", backup.name)):
+                          (r"(?<=newer/)\S+\.backup", backup.name)):
         script = re.sub(pattern, here, script, flags=re.M)
-    for left in ("-wal", "-last", "-ids"):
+    for left in ("-wal", "-last", "-ids") if stopped == "by a crash" else ():
         older.path.with_name(older.path.name + left).write_bytes(b"of the newer one")
     subprocess.run(["sh", "-euc", script], check=True)
-    assert older.version() == older.schema and version_of(older.path.parent / "newer" / older.path.name) == NEWEST["sqlite"]
-    assert [path.name for path in older.path.parent.glob(f"{older.path.name}-*")] == []
+    assert older.version() == older.schema and version_of(newer / older.path.name) == NEWEST["sqlite"]
+    assert [path.name for path in older.path.parent.glob(f"{older.path.name}?*")] == []
+    assert not odds.exists() and (newer / odds.name / "values").is_dir()
     assert older.service.ask("migrate")["before"] == older.schema
 
 
