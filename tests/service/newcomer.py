@@ -25,7 +25,7 @@ from pathlib import Path
 from croupier import BINARY, PATIENCE, ROOT, sanitizer_environment
 from servers import free_port, work_directory
 
-PATHS = re.compile(r"(?<![\w./])/(?=(?:etc/croupier|var/lib/croupier|usr/local|backup|another-place)\b)")
+PATHS = re.compile(r"(?<![\w./])/(?=(?:etc/croupier|var/lib/croupier|var/backups/croupier|usr/local|backup|another-place)\b)")
 
 PROGRAMS = {
     # No user is made on this machine, so nothing is given to one.
@@ -37,6 +37,13 @@ while [ $# -gt 0 ]; do
     case $1 in -o | -g) [ "$2" = croupier ] || exit 1; shift 2 ;; *) words+=("$1"); shift ;; esac
 done
 exec /usr/bin/install "${words[@]}"
+""",
+    # As `make install` has left the file.
+    "systemd-tmpfiles": """
+[ "$*" = '--create croupier.conf' ] || exit 1
+while read -r type path mode owner; do
+    [ "$type" != d ] || /usr/bin/install -d -m "$mode" "$MACHINE$path"
+done <"$MACHINE/usr/local/lib/tmpfiles.d/croupier.conf"
 """,
     # What has been built is installed; DESTDIR is the directory.
     "make": 'exec /usr/bin/make --no-print-directory -o build SETUP=: DESTDIR="$MACHINE" "$@"',
@@ -83,7 +90,7 @@ class Systemd(threading.Thread):
 
     def act(self, words):
         actions = {"enable --now croupier": [self.begin], "start croupier": [self.begin], "stop croupier": [self.end],
-                   "disable --now croupier": [self.end], "restart croupier": [self.end, self.begin],
+                   "disable --now croupier croupier-backup.timer croupier-verify.timer": [self.end], "restart croupier": [self.end, self.begin],
                    "reload croupier": [self.reload], "daemon-reload": [], "status croupier": []}
         return all(act() for act in actions.get(" ".join(words), [lambda: False]))
 
