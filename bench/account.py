@@ -16,7 +16,7 @@ import time
 
 from console import quartiles
 from grown import Postgres
-from harness import LOAD_CORE, Croupier, event_row, markets_of_size, raw_response, wrk
+from harness import HERE, LOAD_CORE, Croupier, event_row, markets_of_size, raw_response, wrk
 
 READERS = 8
 RATE = 5 * READERS, 1  # requests in so many seconds: each reader's share of 300 in 60, in bursts ([account] rate)
@@ -118,8 +118,11 @@ class Account:
             headers = [f"X-Api-Key: {server.customer()[1]}"]
             tag = re.search(rb"(?i)\r\netag: (\S+)", raw_response(server.port, EVENT + "1", headers)).group(1).decode()
             headers.append(f"If-None-Match: {tag}")
-            cases = {"polls": lambda: wrk(server.port, EVENT + "1", self.options.seconds, headers, connections=CLIENTS, latency=True),
-                     "bets": lambda: self.play(server, CLIENTS)}
+            def poll(script=None):
+                return wrk(server.port, EVENT + "1", self.options.seconds, headers, connections=CLIENTS, latency=True, script=script)
+
+            cases = {"polls, paced": lambda: poll(HERE / "paced.lua"), "bets, paced": lambda: self.play(server, CLIENTS, "PACED"),
+                     "polls": poll, "bets": lambda: self.play(server, CLIENTS)}
             rows = []
             for of, load in cases.items():
                 load()

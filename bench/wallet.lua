@@ -1,9 +1,9 @@
 -- Bets and wins of many players for wrk: every request has a transaction id that no one has used.
 --
---   wrk -s wallet.lua URL -- PLAYERS-FILE SEED [BALANCE]
+--   wrk -s wallet.lua URL -- PLAYERS-FILE SEED [BALANCE | PACED]
 --
--- Each thread of wrk has a seed of its own. The file has a player's id a line. With BALANCE as third word it asks for balances instead. Credits refer
--- to no debit, because connections do not keep the order between them.
+-- Each thread of wrk has a seed of its own. The file has a player's id a line. With BALANCE as third word it asks for balances instead; with PACED
+-- it pauses for a millisecond after each answer. Credits refer to no debit, because connections do not keep the order between them.
 local players, number, operation, threads = {}, 0, nil, 0
 
 function setup(thread)
@@ -17,6 +17,9 @@ function init(arguments)
   wrk.method = "POST"
   wrk.headers["Content-Type"] = "application/json"
   operation = arguments[3]
+  if operation == "PACED" then
+    function delay() return math.random(0, 2) end
+  end
 end
 
 function request()
