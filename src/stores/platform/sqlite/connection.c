@@ -246,8 +246,8 @@ enum status sqlite_begin(struct sqlite_store *store, struct error *error)
     return status == STATUS_OK ? sqlite_execute(store, "BEGIN IMMEDIATE", error) : status;
 }
 
-/* A mount may be read-only for this process alone, while another writes: as a unit's ProtectSystem or
- * a container's volume are. Who has the store open has its shared memory beside it; a clean stop and
+/* A mount may be read-only for this process alone, while another writes: a unit's ProtectSystem= or
+ * a container's volume are. A store that is open has its shared memory beside it; a clean stop and
  * a backup leave none, nor a log. */
 static enum status check_unshared(const struct sqlite_store *store, struct error *error)
 {
@@ -268,7 +268,7 @@ static enum status check_unshared(const struct sqlite_store *store, struct error
 enum status sqlite_end(struct sqlite_store *store, enum status status, struct error *error)
 {
     if (store->immutable && check_unshared(store, error) != STATUS_OK)
-        status = STATUS_UNAVAILABLE; /* what was read may be of two moments */
+        status = STATUS_UNAVAILABLE; /* the pages may be of two moments */
     if (status == STATUS_OK)
         status = sqlite_execute(store, "COMMIT", error);
     /* SQLite has rolled back by itself after some failures, and a failed COMMIT may leave it
