@@ -942,8 +942,10 @@ TEST_OF(fixture, a_player_of_many_entries_has_its_rounds_looked_up_in_a_hash)
     int looked_up = 0;
     int joined = 0;
     for (int i = 0; i < PQntuples(plan); i++) {
-        looked_up += strstr(PQgetvalue(plan, i, 0), "hashed SubPlan") != NULL;
-        joined += strstr(PQgetvalue(plan, i, 0), ".bet = ") != NULL;
+        const char *line = PQgetvalue(plan, i, 0);
+        const char *compared = strstr(line, ".bet = "); /* PostgreSQL 17 writes a hash so, too */
+        looked_up += strstr(line, "hashed SubPlan") != NULL;
+        joined += compared != NULL && strncmp(compared, ".bet = (hashed", 14) != 0;
     }
     PQclear(plan);
     assert_true(looked_up >= 1 && joined == 0);
