@@ -223,7 +223,11 @@ class Ledger:
             "stake_minor": sum(bet.entry["amount_minor"] for bet in standing),
             "win_minor": sum(win.entry["amount_minor"] for win in wins if not win.undone),
             "bet_after_end": bool(ends) and any(bet.entry["sequence"] > min(ends) for bet in standing),
-            "game_id": max((kept.game for kept in group if kept.game), default=None)}
+            "game_id": game_of(bets) or game_of(group)}
+
+
+def game_of(group):
+    return max((kept.game for kept in group if kept.game), default=None)
 
 
 def meaning(request):
