@@ -213,7 +213,7 @@ class Ledger:
     def round(self, group):
         bets = [kept for kept in group if kept.request["operation"] == "DEBIT"]
         wins = [kept for kept in group if kept.request["operation"] == "CREDIT"]
-        if not bets and all(win.target for win in wins):
+        if not bets and not wins:
             return None
         standing = [bet for bet in bets if not bet.undone]
         ends = [kept.entry["sequence"] for kept in group if kept.request.get("round_ended") and not kept.undone]
