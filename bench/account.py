@@ -118,6 +118,7 @@ class Account:
             headers = [f"X-Api-Key: {server.customer()[1]}"]
             tag = re.search(rb"(?i)\r\netag: (\S+)", raw_response(server.port, EVENT + "1", headers)).group(1).decode()
             headers.append(f"If-None-Match: {tag}")
+
             def poll(script=None):
                 return wrk(server.port, EVENT + "1", self.options.seconds, headers, connections=CLIENTS, latency=True, script=script)
 

@@ -10,8 +10,8 @@
  *
  * The requests of all serving threads go to threads of their own, which block as the store does: no
  * bet and no poll waits for them. They are bounded: ACCOUNT_AT_ONCE of a customer, and as many that
- * change something, so that whoever reads holds up no block; ACCOUNT_QUEUE of all; and one that
- * waited for a thread for ACCOUNT_WAIT_MS is refused without the store.
+ * change something, so that readers hold up no block; ACCOUNT_QUEUE of all; and one that waited for
+ * a thread for ACCOUNT_WAIT_MS is refused without the store.
  *
  * One that finds nothing new may wait for it (`Prefer: wait=N`): parked, and judged again every
  * ACCOUNT_LOOK_MS, as if it had come now. ACCOUNT_WAITS of these wait of a customer,

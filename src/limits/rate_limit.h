@@ -30,9 +30,10 @@ struct rate_budget {
     _Atomic(struct rate_lease *) lease; /* made when first needed; freed with the budget */
     uv_mutex_t lock;                    /* guards the lease, and the window of one that has one */
     struct client_counts counts;        /* the client's connections and waiting polls */
-    /* Of its own account's routes, those that read and those that change; made when first needed. */
+    atomic_uint holders;                /* policies, connections, and calls under way */
+    /* Each budget is made when first needed: [0] counts requests of the client's account routes
+     * that read, [1] those that change something. */
     _Atomic(struct rate_budget *) account[2];
-    atomic_uint holders; /* policies, connections, and calls under way */
 };
 
 /* Starts with one holder; freed with the last. Any thread. */

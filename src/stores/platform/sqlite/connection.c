@@ -253,9 +253,11 @@ static enum status check_unshared(const struct sqlite_store *store, struct error
 {
     struct stat facts;
     const char *beside = "-wal";
+    if (!store->immutable)
+        return STATUS_OK;
     if (!sqlite_is_beside(store, beside, &facts) || facts.st_size == 0)
         beside = "-shm";
-    if (!store->immutable || !sqlite_is_beside(store, beside, &facts))
+    if (!sqlite_is_beside(store, beside, &facts))
         return STATUS_OK;
     return error_unavailable(
         error,
@@ -267,7 +269,7 @@ static enum status check_unshared(const struct sqlite_store *store, struct error
 
 enum status sqlite_end(struct sqlite_store *store, enum status status, struct error *error)
 {
-    if (store->immutable && check_unshared(store, error) != STATUS_OK)
+    if (check_unshared(store, error) != STATUS_OK)
         status = STATUS_UNAVAILABLE; /* the pages may be of two moments */
     if (status == STATUS_OK)
         status = sqlite_execute(store, "COMMIT", error);
